@@ -99,7 +99,7 @@ class JsonRows:
             if value is None:
                 continue
             if type(value) is not kind or (beyond and not -beyond <= value < beyond):
-                value = _value(value, type_, name)
+                value = _value(value, type_, name) if index >= 0 else _time_of_record(value, name)
             values[index] = value
         time = values.pop()
         return values, time
@@ -178,6 +178,15 @@ def _value(value: Any, type_: SqlType, place: str) -> Any:
     if reader is None:
         _mismatch(value, type_, place)
     return reader(value, type_, place)
+
+
+def _time_of_record(value: Any, place: str) -> int:
+    """Milliseconds, or a text of a TIMESTAMP; raises as :func:`_value`."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        found = _constant(value, TIMESTAMP, place)
+        assert isinstance(found, int)
+        return found
+    return _whole(value, BIGINT, place)
 
 
 def _struct(value: Mapping[str, Any], types: Mapping[str, SqlType], place: str) -> dict[str, Any]:

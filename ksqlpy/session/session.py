@@ -148,8 +148,9 @@ class Session:
 
         ``rows``: mappings of columns and their values, rows of a result, named tuples, dataclasses, or a data frame of
         pandas, Polars or whatever gives Arrow's streams. A column that is not named is null; ROWTIME is the time of the
-        record. Each row is written at least once. Raises RowProblem for the first row that is not written: those before
-        it are, and ``inserted`` is their number; and KsqlError.
+        record: a datetime (in UTC without a zone), a text of a TIMESTAMP, or ms since 1970. Each row is written at
+        least once. Raises RowProblem for the first row that is not written: those before it are, and ``inserted`` is
+        their number; and KsqlError.
         """
         return self._there().insert(source, lines(rows))
 
