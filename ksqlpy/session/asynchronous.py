@@ -124,7 +124,7 @@ class AsyncSession:
         *,
         name: str,
         to: str | None = None,
-        on_error: Literal["stop", "skip"] = "stop",
+        on_error: Literal["stop", "skip", "retry"] = "stop",
         properties: Mapping[str, object] | None = None,
         **values: object,
     ) -> Callable[[Callable[[Row], object]], AsyncSubscription]:

@@ -160,7 +160,7 @@ class Session:
         *,
         name: str,
         to: str | None = None,
-        on_error: Literal["stop", "skip"] = "stop",
+        on_error: Literal["stop", "skip", "retry"] = "stop",
         properties: Mapping[str, object] | None = None,
         **values: object,
     ) -> Callable[[Callable[[Row], object]], Subscription]:
@@ -169,7 +169,8 @@ class Session:
         ``name``: after a restart the subscription of this name goes on behind the last row that was acknowledged, as it
         is when the function has returned. A new one begins where ``auto.offset.reset`` says. ``to``: a stream or table,
         into which the rows are written that the function returns or yields. ``on_error``: what an exception of the
-        function does: "stop" ends the subscription ahead of the row, "skip" logs it and goes on behind the row.
+        function does: "stop" ends the subscription ahead of the row, "skip" logs it and goes on behind the row, "retry"
+        calls the function with the row again, after pauses of up to 5 seconds.
         ``properties``, ``values``: see :meth:`query`. Raises KsqlError.
         """
         way = checked(name, on_error)

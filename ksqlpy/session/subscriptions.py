@@ -15,6 +15,7 @@ from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
 from ksqlpy.session.inbox import Opened
 from ksqlpy.session.misuse import forked
 from ksqlpy.session.outgoing import is_row, lines
+from ksqlpy.session.pauses import Pauses
 from ksqlpy.session.rows import Row
 from ksqlpy.session.values import row_maker
 
@@ -22,14 +23,11 @@ __all__ = ["Handled", "Handling", "OnError", "Source", "Subscription", "checked"
 
 log = logging.getLogger("ksqlpy.session")
 
-OnError = Literal["stop", "skip"]
+OnError = Literal["stop", "skip", "retry"]
 """What becomes of a subscription whose function fails."""
 
 _SECONDS, _LINES = 0.2, 1_000
 """For how long rows are handled, and how many rows are written, before they are acknowledged, together."""
-
-_LONGEST = 5.0
-"""Seconds between two attempts to reach a server that is away, at most."""
 
 _SOON = 1e-3
 
@@ -159,18 +157,16 @@ class Source:
         self._transport.acknowledge(self._opened.query_id, self._acknowledged + rows, target, written)
         self._acknowledged += rows
 
-    def again(self, stopping: threading.Event) -> bool:
+    def again(self, stopping: threading.Event, pauses: Pauses) -> bool:
         """Opens the query again, as soon as that can be; False where it is not to go on. Raises KsqlError."""
         self.close()
-        pause = 0.1
-        while not stopping.wait(pause) and not self._transport.closed:
+        while pauses.wait(stopping) and not self._transport.closed:
             try:
                 self._open()
                 return True
             except KsqlError as e:
                 if not _is_away(e):
                     raise
-                pause = min(_LONGEST, pause * 2)
         return False
 
     def close(self) -> None:
@@ -271,6 +267,7 @@ class Subscription:
         self._pid = os.getpid()
         self._stopping = threading.Event()
         self._woken = threading.Event()
+        self._pauses = Pauses()
         self._changed = threading.Condition()
         self._ended = False
         self._thread = threading.Thread(target=self._run, name=f"subscription {name}", daemon=True)
@@ -349,7 +346,7 @@ class Subscription:
             if not _is_away(e) or self._failure is e:
                 raise
             log.warning("subscription %s is opened again: %s", self.name, e.message)
-            return self._source.again(self._stopping)
+            return self._source.again(self._stopping, self._pauses)
         return False
 
     def _handle_all(self) -> None:
@@ -361,40 +358,51 @@ class Subscription:
                 self._woken.wait()
             while rows and not self._stopping.is_set():
                 found = self._handle(rows, self.to is not None, self._stopping)
-                self._acknowledge(found.done)
-                del rows[: len(found.done)]
-                if found.failure is not None:
-                    self._failed(rows[0], found.failure)
+                done = self._acknowledge(found.done)
+                del rows[:done]
+                if found.failure is not None and done == len(found.done) and self._passed_over(rows[0], found.failure):
                     del rows[0]
 
-    def _acknowledge(self, done: Sequence[list[bytes]]) -> None:
+    def _acknowledge(self, done: Sequence[list[bytes]]) -> int:
+        """Acknowledges rows, each with what is written for it; gives how many, the first ones. Raises KsqlError."""
         if not done:
-            return
+            return 0
         try:
             self._source.acknowledge(len(done), self.to, list(itertools.chain.from_iterable(done)))
         except KsqlError as e:
             if not any(done) or not _is_of_row(e):
                 raise
             if len(done) == 1:
-                self._failed(None, e)
-                return
+                return int(self._passed_over(None, e))
         else:
             self._count(len(done))
-            return
-        for one in done:
-            self._acknowledge([one])
+            return len(done)
+        for number, one in enumerate(done):
+            if not self._acknowledge([one]):
+                return number
+        return len(done)
 
-    def _failed(self, row: Row | None, error: Exception) -> None:
-        """The function has failed on a row, or what it gave is refused: the row is skipped, or ``error`` raised."""
+    def _passed_over(self, row: Row | None, error: Exception) -> bool:
+        """The function has failed on a row, or what it gave is refused: whether the row is skipped, or comes again.
+
+        Raises the error where that ends the subscription.
+        """
         if self._on_error == "stop":
             self._failure = error
             raise error
-        log.error("subscription %s skips a row%s", self.name, "" if row is None else f" {shown(row)}", exc_info=error)
+        shown_row = "a row" if row is None else f"row {shown(row)}"
+        if self._on_error == "retry":
+            log.warning("subscription %s tries %s again: %s", self.name, shown_row, error, exc_info=error)
+            self._pauses.wait(self._stopping)
+            return False
+        log.error("subscription %s skips %s", self.name, shown_row, exc_info=error)
         self._source.acknowledge(1, None, ())
         self._skipped += 1
         self._count(1)
+        return True
 
     def _count(self, rows: int) -> None:
+        self._pauses.reset()
         with self._changed:
             self._acknowledged += rows
             self._changed.notify_all()
@@ -409,11 +417,10 @@ def checked(name: str, on_error: str) -> OnError:
     if not name or not name.isascii() or not all(c.isalnum() or c in "_-" for c in name) or len(name) > 100:
         hint = "it has 1 to 100 letters (a to z), digits, '_' and '-'"
         raise ConfigProblem("bad-subscription", f"{shown(name)} is no name of a subscription", hint=hint)
-    if on_error == "stop":
-        return "stop"
-    if on_error == "skip":
-        return "skip"
-    raise ConfigProblem("bad-subscription", f"on_error is 'stop' or 'skip', not {shown(on_error)}")
+    match on_error:
+        case "stop" | "skip" | "retry":
+            return on_error
+    raise ConfigProblem("bad-subscription", f"on_error is 'stop', 'skip' or 'retry', not {shown(on_error)}")
 
 
 def stop_all(subscriptions: Iterable[Subscription]) -> None:

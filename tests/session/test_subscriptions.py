@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.session.pauses import Pauses
 from ksqlpy.session.remote import aconnect
 from ksqlpy.session.rows import Row
 from ksqlpy.session.session import Session
@@ -132,6 +133,87 @@ def test_rows_with_exceptions_are_skipped(
     assert written(engine) == [b'{"id":%d}' % n for n in (1, 2, 4, 6)]
     assert "no threes" in caplog.text and "there is no column bad" in caplog.text
     fails.stop()
+
+
+def test_rows_come_again_until_the_function_returns(
+    session: Session, engine: FakeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[int] = []
+
+    @session.subscribe(LIVE, name="retries", to="sink", on_error="retry")
+    def retries(row: Any) -> dict[str, int]:
+        seen.append(row.id)
+        if row.id == 2 and seen.count(2) < 3:
+            raise ConnectionError("no database")
+        return {"bad" if row.id == 4 and seen.count(4) < 2 else "id": row.id}
+
+    give(engine, 1, 2, 3, 4, 5)
+    assert retries.wait(60, rows=5)
+    retries.stop()
+    assert [seen.count(n) for n in (1, 2, 4)] == [1, 3, 2]
+    assert (acknowledged(engine), retries.skipped) == (5, 0)
+    assert written(engine) == [b'{"id":%d}' % n for n in (1, 2, 3, 4, 5)]
+    assert "no database" in caplog.text and "there is no column bad" in caplog.text
+
+
+def test_one_that_fails_for_ever_can_be_stopped(session: Session, engine: FakeEngine) -> None:
+    called = threading.Event()
+
+    @session.subscribe(LIVE, name="hopeless", on_error="retry")
+    def hopeless(row: Any) -> None:
+        called.set()
+        raise ValueError("never")
+
+    give(engine, 1, 2)
+    assert called.wait(60)
+    hopeless.stop()
+    assert hopeless.wait(0.0) and (hopeless.acknowledged, acknowledged(engine)) == (0, 0)
+
+
+class Clock(threading.Event):
+    """Notes for how long it is waited for, and does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout)
+        return self.is_set()
+
+
+def test_each_pause_is_longer_up_to_a_bound() -> None:
+    clock, pauses = Clock(), Pauses()
+    assert all(pauses.wait(clock) for _ in range(8))
+    assert clock.waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    pauses.reset()
+    clock.set()
+    assert not pauses.wait(clock) and clock.waits[-1] == 0.1
+
+
+def test_a_server_that_fails_again_and_again_is_asked_less_often() -> None:
+    away = EngineProblem("connection-lost", "away")
+    clock, opened = Clock(), []
+
+    class Way:
+        closed = False
+
+        def run(self, sql: str, properties: Any, variables: Any) -> Any: ...
+
+        def open(self, sql: str, properties: Any, variables: Any) -> Any:
+            opened.append(sql)
+            if len(opened) in (2, 3):
+                raise away
+            return FakeOpened()
+
+        def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Any) -> None: ...
+
+    source, pauses = Source(Way(), LIVE, "s", {}, {}), Pauses()
+    for _ in range(3):  # it is opened, and fails again before a row is done
+        assert source.again(clock, pauses)
+    assert clock.waits == [0.1, 0.2, 0.4, 0.8, 1.6]
+    clock.set()
+    assert not source.again(clock, pauses) and len(opened) == 6
 
 
 def test_it_goes_on_when_the_server_has_ended_its_query(session: Session, engine: FakeEngine) -> None:
@@ -302,3 +384,5 @@ class FakeOpened:
     query_id = "q"
     columns = ()
     tell: Any = None
+
+    def close(self) -> None: ...
