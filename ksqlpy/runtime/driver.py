@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from ksqlpy.spark.session import (
     begin_recovery,
     end_session,
     has_session,
+    hear,
     is_alive,
     jvm_alive,
     kill_jvm,
@@ -39,6 +41,9 @@ AWAY_SECONDS = 2.0
 ANSWER_SECONDS = 2.0
 """Time in which a JVM answers that works."""
 
+SILENT_SECONDS = 20.0
+"""A JVM that answers nothing for so long is killed when the engine stops, since all calls into it would wait."""
+
 
 class Driver:
     """The JVM of this process's session. ``session``: of the JVM that is there; ``there``: not set while one starts."""
@@ -52,6 +57,7 @@ class Driver:
         self._stopping = threading.Event()
         self._prober = ThreadPoolExecutor(1, "probe")
         self._probe: Future[bool] | None = None
+        self._hearing: threading.Thread | None = None
         self.there = threading.Event()
         self.there.set()
         self.restarts = 0
@@ -131,21 +137,37 @@ class Driver:
             begin_recovery()
 
     def stopping(self, over: threading.Event) -> None:
-        """To be called when the engine begins to stop: ends it when brokers are away, since all would wait.
+        """To be called when the engine begins to stop: ends it when all would wait, for brokers or for itself.
 
         ``over``: set when it has stopped.
         """
         self._stopping.set()
-        threading.Thread(target=self._hurry, args=(over,), name="hurry", daemon=True).start()
+        if self.own:
+            threading.Thread(target=self._hurry, args=(over,), name="hurry", daemon=True).start()
 
     def _hurry(self, over: threading.Event) -> None:
         missed = 0
+        silent_since: float | None = None
         while not over.wait(1.0):
             missed = 0 if self._brokers.kafka.answers(AWAY_SECONDS) else missed + 1
-            if missed == 2 and not over.is_set() and self.own:
-                log.warning("Kafka at %s does not answer: Spark is ended without it", self._brokers.bootstrap)
+            silent_since = None if self._heard() else silent_since or time.monotonic()
+            why = None
+            if missed >= 2:
+                why = f"Kafka at {self._brokers.bootstrap} does not answer: Spark is ended without it"
+            elif silent_since is not None and time.monotonic() - silent_since >= SILENT_SECONDS:
+                why = f"Spark's JVM has not answered for {SILENT_SECONDS:g} seconds: it is killed"
+            if why is not None and not over.is_set():
+                log.warning("%s", why)
                 kill_jvm()
                 return
+
+    def _heard(self) -> bool:
+        """Whether it answers within :data:`ANSWER_SECONDS`, if only that it is gone."""
+        if self._hearing is None or not self._hearing.is_alive():
+            self._hearing = threading.Thread(target=hear, args=(self.session,), name="hear", daemon=True)
+            self._hearing.start()
+        self._hearing.join(ANSWER_SECONDS)
+        return not self._hearing.is_alive()
 
     def cut_short(self) -> bool:
         """Ends it if brokers are away, so that a start or stop can end; whether they are."""

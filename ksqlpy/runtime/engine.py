@@ -184,7 +184,8 @@ class Engine:
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker.
 
-        When brokers are away Spark is ended by force: the next start goes on as after a kill.
+        When brokers are away, or Spark's JVM answers nothing for 20 seconds, the JVM is killed: the next start goes on
+        as after a kill.
         """
         self._ready = False
         over = threading.Event()

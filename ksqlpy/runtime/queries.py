@@ -34,6 +34,9 @@ __all__ = ["Queries"]
 
 log = logging.getLogger(__name__)
 
+_STOPPING = 40.0
+"""Seconds for which all queries together are waited for when the engine stops."""
+
 
 class Queries:
     """All queries of one Spark session, persistent and transient."""
@@ -183,8 +186,9 @@ class Queries:
         threads = [threading.Thread(target=q.stop, name=f"stop {q.spec.id}", daemon=True) for q in running]
         for t in threads:
             t.start()
+        until = time.monotonic() + _STOPPING
         for t in threads:
-            t.join(timeout=40)
+            t.join(max(0.0, until - time.monotonic()))
         for query in running:  # another engine of this process has ids and topics of its own
             withdraw(self.session, query.spec.id)
             forget_figures(self.session, query.spec.id)

@@ -429,6 +429,12 @@ def is_alive(session: SparkSession) -> bool:
         return False
 
 
+def hear(session: SparkSession) -> None:
+    """Returns when the session's JVM has answered, or is gone; one that is stopped keeps silent."""
+    with contextlib.suppress(Py4JError, OSError):
+        jvm_of(session).System.currentTimeMillis()
+
+
 def end_session(session: SparkSession, patience: float = ENDING) -> None:
     """Stops the session and ends its JVM, also one that no longer answers; the process may start a new session then.
 

@@ -56,6 +56,21 @@ told("ready")
 """
 
 
+FROZEN = """
+import signal
+from ksqlpy.spark.gateway import gateway
+e = engine()
+e.sql(RIDES + "CREATE TABLE n AS SELECT n, COUNT(*) AS c FROM rides GROUP BY n;")
+told("ready")
+os.kill(gateway().proc.pid, signal.SIGSTOP)
+e.close()
+assert e.closed
+with engine() as another:
+    assert another.sql("SHOW STREAMS;")[0]["streams"] == []
+print("over", flush=True)
+"""
+
+
 def run(program: str, folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-W", "default::ResourceWarning", "-c", BEGIN + program]
     env = {**os.environ, "TMPDIR": str(folder)}
@@ -93,6 +108,16 @@ def test_an_engine_again_and_one_that_is_forgotten(tmp_path: Path) -> None:
     assert process.returncode == 0, said
     assert "ResourceWarning: the session with an embedded engine was not closed" in said
     assert "ResourceWarning: the result of query" in said
+    assert until(lambda: not any(psutil.pid_exists(p) for p in children), 20)
+    assert not list(tmp_path.glob("ksqlpy-*"))
+
+
+@pytest.mark.extended("an engine is closed whose JVM keeps silent for 20 seconds")
+def test_a_jvm_that_does_not_answer_is_killed_at_the_end(tmp_path: Path) -> None:
+    with run(FROZEN, tmp_path) as process:
+        children = ready(process)
+        said, problems = process.communicate(timeout=240)
+    assert (process.returncode, said.strip()) == (0, "over"), problems
     assert until(lambda: not any(psutil.pid_exists(p) for p in children), 20)
     assert not list(tmp_path.glob("ksqlpy-*"))
 

@@ -102,5 +102,5 @@ def test_one_that_is_registered_again_is_replaced(session: Session) -> None:
 def test_a_server_that_takes_none_says_so(closed_session: Session) -> None:
     with pytest.raises(KsqlError) as refused:
         closed_session.register(registered.zone)
-    assert refused.value.code == "python-functions-off"
+    assert refused.value.code == "functions-off"
     assert "ksqlpy.functions.python.enabled" in str(refused.value.hint)
