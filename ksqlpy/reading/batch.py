@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ksqlpy.errors import KsqlError
+from ksqlpy.reading.pieces import Pieces
 
 __all__ = ["Batch", "Unshared"]
 
@@ -56,3 +57,7 @@ class Unshared:
     ) -> bool:
         """False: its rows are read with ``rows``."""
         return False
+
+    def pieces(self) -> Pieces | None:
+        """Its records, to be read instead of :meth:`rows`, where Arrow can have them in bulk; else None."""
+        return None

@@ -7,6 +7,7 @@ from typing import Any
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.formats import Unreadable
+from ksqlpy.reading.bulk import bulk_of
 from ksqlpy.reading.calls import Calls
 from ksqlpy.reading.conditions import condition_of
 from ksqlpy.reading.records import Record, Rows
@@ -33,6 +34,8 @@ class Plain:
         project = projection_of(typed.outputs, calls)
         assert project is not None
         self._project = project
+        self.bulk = None if typed.where is not None else bulk_of(typed.relations[0], typed.outputs)
+        """How columns of Arrow are read; None where a row is made for each record."""
 
     def row(self, record: Record) -> list[Any] | Gone | None:
         """The row of a record; None where it has none. Raises Unreadable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -98,7 +98,7 @@ class Feed:
             log.warning("query %s: a record of %s cannot be read: %s", self.name, message.topic(), error)
 
 
-def made(messages: list[Message], how: Plain, unread: Callable[[Message, Unreadable], None]) -> Rows:
+def made(messages: Sequence[Message], how: Plain, unread: Callable[[Message, Unreadable], None]) -> Rows:
     """The rows of what a consumer gave. Raises EngineProblem ``query-failed`` where the topic cannot be read."""
     rows: Rows = []
     for message in messages:

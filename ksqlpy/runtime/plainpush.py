@@ -12,7 +12,7 @@ import json
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
@@ -22,6 +22,9 @@ from ksqlpy.errors import ConfigProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Gone, Token
 from ksqlpy.reading.batch import Batch, Unshared
+from ksqlpy.reading.bulk import Bulk
+from ksqlpy.reading.messages import raw_of
+from ksqlpy.reading.pieces import Piece, Pieces, Reading
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.feeds import AT_ONCE, IDLE_SECONDS, Feed, Rows, Taker, made
 from ksqlpy.runtime.push import Asked
@@ -30,6 +33,9 @@ from ksqlpy.spark.query_status import QueryStatus, State
 __all__ = ["OwnPush", "PlainPush", "SharedPush", "offsets_of", "token_text"]
 
 log = logging.getLogger(__name__)
+
+_PIECE = 5_000
+"""Records of a piece at most."""
 
 
 def token_text(offsets: Mapping[str, Mapping[str, int]]) -> str:
@@ -152,6 +158,19 @@ class OwnPush(PlainPush):
                         rows.append(self._token(messages, self._at))
                     if rows:
                         yield rows
+
+    def pieces(self) -> Pieces | None:
+        """See :class:`Unshared`; it tells no tokens."""
+        return None if self._how.bulk is None else Pieces(self.limit, self._pieces(self._how.bulk))
+
+    def _pieces(self, bulk: Bulk) -> Generator[Piece | None, None, None]:
+        reading = Reading(lambda messages: made(messages, self._how, self._unread), raw_of, bulk)
+        with self._reading:
+            while not self._closing.is_set():
+                first = self._consumer.poll(IDLE_SECONDS)
+                yield None if first is None else Piece([first, *self._consumer.consume(_PIECE, 0)], reading)
+        self.close()
+        self.check_ended()
 
     @staticmethod
     def _token(messages: list[Message], at: dict[str, dict[str, int]]) -> Token:

@@ -256,6 +256,9 @@ class SubscribedPush(OwnPush):
                     if rows:
                         yield rows
 
+    def pieces(self) -> None:
+        """None: where each row stands is noted when it is made."""
+
     def _rows_of(self, message: Message) -> Rows:
         """The row of a record, if it has one; of a table no rows that are gone."""
         rows: Rows = [r for r in made([message], self._how, self._unread) if not isinstance(r, Gone)]

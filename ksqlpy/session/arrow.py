@@ -1,7 +1,7 @@
 """Rows of a result as Arrow's columns, and from there as data frames.
 
-Columns are made of the values that the engine has, one column after the other: no object of Python is made for a value
-where Arrow reads it as it is.
+Most columns come as they are (:mod:`ksqlpy.reading.bulk`). Where they do not, they are made of the values that the
+engine has, one column after the other.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ _ROWS = 65_536
 Rows = Sequence[Sequence[Any]]
 
 
-def reader(columns: Sequence[Column], taken: Iterable[Rows]) -> Any:
+def reader(columns: Sequence[Column], taken: Iterable[Any]) -> Any:
     """A ``pyarrow.RecordBatchReader``: a batch for the rows that come together, as they come.
 
+    ``taken``: lists of rows, and record batches with these columns.
     Raises EnvironmentProblem ``missing-package`` without pyarrow; the reader raises EngineProblem ``query-failed`` for
     a value that the type of its column cannot hold, and what ``taken`` raises.
     """
@@ -52,7 +53,7 @@ def reader(columns: Sequence[Column], taken: Iterable[Rows]) -> Any:
     return arrow.RecordBatchReader.from_batches(schema, _batches(columns, taken, schema, arrow))
 
 
-def table(columns: Sequence[Column], taken: Iterable[Rows]) -> Any:
+def table(columns: Sequence[Column], taken: Iterable[Any]) -> Any:
     """All rows as a ``pyarrow.Table``. Raises as :func:`reader` and what it makes."""
     arrow = _package("pyarrow")
     schema = arrow.schema([(c.name, arrow_type(c.type, arrow)) for c in columns])
@@ -94,8 +95,11 @@ _MADE = {"pyarrow": "table of Arrow", "pandas": "DataFrame of pandas", "polars":
 # ---------------------------------------------------------------- columns
 
 
-def _batches(columns: Sequence[Column], taken: Iterable[Rows], schema: Any, arrow: Any) -> Iterator[Any]:
+def _batches(columns: Sequence[Column], taken: Iterable[Any], schema: Any, arrow: Any) -> Iterator[Any]:
     for rows in _in_size(taken):
+        if isinstance(rows, arrow.RecordBatch):
+            yield rows
+            continue
         arrays = []
         for place, column in enumerate(columns):
             values = [row[place] for row in rows]
@@ -107,13 +111,13 @@ def _batches(columns: Sequence[Column], taken: Iterable[Rows], schema: Any, arro
         yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _in_size(taken: Iterable[Rows]) -> Iterator[Rows]:
+def _in_size(taken: Iterable[Any]) -> Iterator[Any]:
     for rows in taken:
         if len(rows) <= _ROWS:
-            if rows:
+            if len(rows):
                 yield rows
         else:
-            yield from (rows[i : i + _ROWS] for i in range(0, len(rows), _ROWS))
+            yield from (rows[i : i + _ROWS] for i in range(0, len(rows), _ROWS))  # of a record batch a view
 
 
 def _array(values: Sequence[Any], type_: SqlType, arrow: Any) -> Any:

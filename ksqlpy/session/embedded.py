@@ -149,6 +149,9 @@ class _Embedded:
             query.close()
             hint = "a consumer of Kafka reads topics as they are"
             raise StatementError("not-a-query", "PRINT gives no rows", sql=sql, hint=hint)
+        pieces = query.pieces()
+        if pieces is not None:
+            return Inbox(query.id, _columns(query.columns), pieces.items, query.close, pieces.limit)
         return Inbox(query.id, _columns(query.columns), _rows(query), query.close)
 
     def _columns_of(self, columns: Sequence[CatalogColumn]) -> tuple[Column, ...]:

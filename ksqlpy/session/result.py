@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Result"]
 
+_WHOLE = 65_536
+"""Rows that are made columns of Arrow at once, where all rows are wanted."""
+
 
 class Result(Iterator[Row]):
     """The rows of a query, once, in their order; a context manager, which closes it.
@@ -56,19 +59,19 @@ class Result(Iterator[Row]):
         with self._reading:
             values = next(self._rows, None)
             while values is None:
-                taken = self._taken(None)
+                taken = self._taken(lambda: self._opened.take(None))
                 if taken is None:
                     raise StopIteration
                 self._rows = iter(taken)
                 values = next(self._rows, None)
         return self._made(values)
 
-    def _taken(self, seconds: float | None) -> Sequence[Sequence[Any]] | None:
-        """Rows that have come, see :meth:`Opened.take`; None behind the last one."""
+    def _taken(self, take: Callable[[], Sequence[Any] | None]) -> Sequence[Any] | None:
+        """What a method of :class:`Opened` takes; None behind the last one."""
         if self._over or self._closed:
             return None
         try:
-            taken = self._opened.take(seconds)
+            taken = take()
         except Exception:
             self._end()
             raise
@@ -104,7 +107,7 @@ class Result(Iterator[Row]):
         from ksqlpy.session.arrow import table
 
         self.check()
-        made: pyarrow.Table = table(self.columns, self._batches())
+        made: pyarrow.Table = table(self.columns, self._batches(_WHOLE))
         return made
 
     def df(self) -> pandas.DataFrame:
@@ -129,18 +132,22 @@ class Result(Iterator[Row]):
         from ksqlpy.session.arrow import reader
 
         self.check()
-        stream: object = reader(self.columns, self._batches()).__arrow_c_stream__(requested_schema)
+        stream: object = reader(self.columns, self._batches(1)).__arrow_c_stream__(requested_schema)
         return stream
 
-    def _batches(self) -> Iterator[Sequence[Sequence[Any]]]:
-        """The rows that are left, as the engine has them, as they come."""
+    def _batches(self, least: int) -> Iterator[Any]:
+        """The rows that are left, as :meth:`Opened.take_batches` gives them."""
         with self._reading:
-            rows: Sequence[Sequence[Any]] | None = list(self._rows)
+            rows = list(self._rows)
             self._rows = iter(())
-        while rows is not None:
+        if rows:
             yield rows
+        while True:
             with self._reading:
-                rows = self._taken(None)
+                found = self._taken(lambda: self._opened.take_batches(least))
+            if found is None:
+                return
+            yield from found
 
     def check(self) -> None:
         """Raises KsqlError ``result-closed`` and ``session-forked`` where it cannot be read any more."""
@@ -156,7 +163,7 @@ class Result(Iterator[Row]):
     def ready(self) -> list[Row] | None:
         """The rows that have come, without waiting for any; None behind the last one. Raises KsqlError."""
         with self._reading:
-            taken: Sequence[Sequence[Any]] | None = [*self._rows] or self._taken(0.0)
+            taken: Sequence[Sequence[Any]] | None = [*self._rows] or self._taken(lambda: self._opened.take(0.0))
         return None if taken is None else [self._made(values) for values in taken]
 
     # ------------------------------------------------------------ end
