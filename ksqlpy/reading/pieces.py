@@ -32,33 +32,33 @@ class Piece:
     """Some records, in their order."""
 
     def __init__(self, records: Sequence[Any], reading: Reading) -> None:
-        self._records = records
+        self.records = records
         self._reading = reading
 
     def __len__(self) -> int:
         """How many records: there may be fewer rows."""
-        return len(self._records)
+        return len(self.records)
 
     def joined(self, others: Sequence[Piece]) -> Piece:
         """This one and others of its query, one behind the other."""
-        return Piece([r for p in (self, *others) for r in p._records], self._reading) if others else self
+        return Piece([r for p in (self, *others) for r in p.records], self._reading) if others else self
 
     def rows(self) -> list[list[Any]]:
         """The rows as JSON values. Raises KsqlError."""
         with working():
-            return [row for row in self._reading.rows(self._records) if type(row) is list]
+            return [row for row in self._reading.rows(self.records) if type(row) is list]
 
     def batches(self) -> Iterator[Any]:
         """Each a ``pyarrow.RecordBatch``, or rows where they are not read in bulk. Raises KsqlError, ImportError."""
-        raw = self._reading.raw(self._records)
+        raw = self._reading.raw(self.records)
         found = None if raw is None else self._reading.bulk.read(raw)
         if found is not None:
             yield found
-        elif len(self._records) < _LEAST:
+        elif len(self.records) < _LEAST:
             yield self.rows()
         else:
-            half = len(self._records) // 2
-            for part in (self._records[:half], self._records[half:]):
+            half = len(self.records) // 2
+            for part in (self.records[:half], self.records[half:]):
                 yield from Piece(part, self._reading).batches()
 
 

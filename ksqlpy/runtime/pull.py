@@ -12,29 +12,30 @@ import itertools
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, Message
 
 from ksqlpy.access import Need, Principal, Right
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
-from ksqlpy.atwork import step, waiting, working
+from ksqlpy.atwork import step, working
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
 from ksqlpy.reading import Change, Held, Record, Rows, Unread, condition_of, folded, projection_of
 from ksqlpy.reading.batch import Unshared
+from ksqlpy.reading.bulk import bulk_of
 from ksqlpy.reading.calls import Calls
-from ksqlpy.reading.messages import record_of
+from ksqlpy.reading.messages import raw_of, record_of
+from ksqlpy.reading.pieces import Piece, Pieces, Reading
 from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
 from ksqlpy.registry import SchemaRegistry
+from ksqlpy.runtime.scans import in_bulk, one_by_one
 from ksqlpy.runtime.scratch import Scratch
 from ksqlpy.tables import Copy
 
@@ -51,20 +52,13 @@ AT_ONCE = 20_000
 IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
-_IDLE_SECONDS = 0.1
-_SCANS = threading.Semaphore(4)
-"""Consumers that read streams for pull queries at one time. librdkafka unpacks all that one fetch has brought: of
-records that compress well that is hundreds of megabytes for each consumer."""
-
-_BYTES = 8 * 2**20
-"""Bytes of values that such a consumer reads at one time."""
-
-PATIENCE = 60.0
-"""Seconds without a record after which the reading of a stream has failed."""
-
 Offsets = dict[str, dict[str, int]]
 Answer = Generator[list[Any], None, None]
 """The rows of an answer; who closes it lets go of what it holds."""
+
+_Row = Mapping[str, Any]
+_Plainly = tuple[Rows, Callable[[_Row], bool] | None, Callable[[_Row], list[Any]]]
+"""How rows are made in Python: what reads records, a condition, and what makes columns."""
 
 
 class _NotWanted(Exception):
@@ -113,8 +107,12 @@ class PullQuery(Unshared):
         closing: threading.Event,
         ended: Callable[[], None],
         behind: Mapping[str, int | None],
+        pieces: Generator[Piece | None, None, None] | None = None,
     ) -> None:
-        """``closing``: set when it is closed; ``ended``: called once, when all rows are read or it is closed."""
+        """``closing``: set when it is closed; ``ended``: called once, when all rows are read or it is closed.
+
+        ``pieces``: the records, where they may be read instead of ``rows``.
+        """
         read = answering.read
         self._ended = [ended]
         self.id = query_id
@@ -127,6 +125,7 @@ class PullQuery(Unshared):
         """Whether it reads a stream, whose answer says at its end how it ended."""
         self._limit = read.typed.limit
         self._rows = rows
+        self._pieces = pieces
         self._closing = closing
 
     def rows(self) -> Iterator[list[Any] | None]:
@@ -144,6 +143,18 @@ class PullQuery(Unshared):
                 yield row
                 sent += 1
                 self.limit_reached = sent == self._limit
+        self.check_ended()
+
+    def pieces(self) -> Pieces | None:
+        """See :class:`Unshared`."""
+        return None if self._pieces is None else Pieces(self._limit, self._wanted(self._pieces))
+
+    def _wanted(self, pieces: Generator[Piece | None, None, None]) -> Generator[Piece | None, None, None]:
+        with contextlib.closing(self), contextlib.closing(pieces):
+            for piece in pieces:
+                if self._closing.is_set():
+                    break
+                yield piece
         self.check_ended()
 
     def close(self) -> None:
@@ -173,8 +184,6 @@ class Pulled:
         self._session = session
         self._connection = connection
         self._known: dict[t.Expr, Any] = {}
-        # Records of streams are read one at a time: beside many threads that do so, each of which makes no room for
-        # others while it reads a record of 1 MB, the server would answer nobody.
         self._scratch = Scratch(session, shared)
 
     def close(self) -> None:
@@ -223,8 +232,33 @@ class Pulled:
         few = count <= IN_PYTHON or (limit is not None and limit <= IN_PYTHON and where is None)
         if few and self._plainly(asked, constants) is not None:
             most = IN_PYTHON if limit is None or where is not None else max(1, limit)
-            return self._rows(asked, _between(topic, start, end, consumer, closing, most), constants, closing)
+            return self._rows(asked, one_by_one(topic, start, end, consumer, closing, most), constants, closing)
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
+
+    def in_bulk(
+        self,
+        asked: Answering,
+        start: Mapping[str, int],
+        end: Mapping[str, int],
+        consumer: Callable[[], Consumer],
+        closing: threading.Event,
+    ) -> Generator[Piece | None, None, None] | None:
+        """The records of a large stream of which each one is a row; None where :meth:`of_stream` does better."""
+        typed = asked.read.typed
+        if sum(end[p] - start[p] for p in start) <= IN_PYTHON or (typed.limit is not None and typed.limit <= IN_PYTHON):
+            return None
+        bulk = bulk_of(typed.relations[0], typed.outputs) if typed.where is None else None
+        plainly = self._plainly(asked, {}) if bulk is not None else None
+        if bulk is None or plainly is None:
+            return None
+        how = plainly
+
+        def rows(messages: Sequence[Message]) -> list[list[Any]]:
+            return [*self._made(asked, map(record_of, messages), how, closing)]
+
+        reading = Reading(rows, raw_of, bulk)
+        found = in_bulk(asked.read.source.topic, start, end, consumer, closing)
+        return (Piece(messages, reading) for messages in found)
 
     # ---------------------------------------------------------------- of more than one source, or of groups
 
@@ -263,9 +297,7 @@ class Pulled:
 
     # ---------------------------------------------------------------- rows
 
-    def _plainly(
-        self, asked: Answering, constants: Mapping[t.Expr, Any]
-    ) -> tuple[Rows, Callable[[Mapping[str, Any]], bool] | None, Callable[[Mapping[str, Any]], list[Any]]] | None:
+    def _plainly(self, asked: Answering, constants: Mapping[t.Expr, Any]) -> _Plainly | None:
         """How the rows are made in Python; None where Spark makes them."""
         typed = asked.read.typed
         rows = Rows(typed.relations[0], asked.used, self._registry)
@@ -289,22 +321,27 @@ class Pulled:
             while not closing.is_set() and (chunk := list(itertools.islice(records, size))):
                 yield from self._by_spark(asked, given={asked.read.source.topic: chunk})
             return
+        with working():
+            yield from self._made(asked, records, plainly, closing)
+
+    def _made(
+        self, asked: Answering, records: Iterator[Record], plainly: _Plainly, closing: threading.Event
+    ) -> Iterator[list[Any]]:
         rows, condition, project = plainly
         unread = 0
-        with working():
-            for record in records:
-                if closing.is_set():  # there may be no row in all of them
-                    return
-                step()
-                try:
-                    row = rows.row(record)
-                except Unreadable as e:
-                    unread += 1
-                    if unread == 1:
-                        log.warning("a record of %s cannot be read: %s", asked.read.source.topic, e)
-                    continue
-                if row is not None and (condition is None or condition(row)):
-                    yield project(row)
+        for record in records:
+            if closing.is_set():  # there may be no row in all of them
+                return
+            step()
+            try:
+                row = rows.row(record)
+            except Unreadable as e:
+                unread += 1
+                if unread == 1:
+                    log.warning("a record of %s cannot be read: %s", asked.read.source.topic, e)
+                continue
+            if row is not None and (condition is None or condition(row)):
+                yield project(row)
 
     def _by_spark(
         self,
@@ -356,78 +393,3 @@ class Pulled:
 
 def _value(expr: t.Expr, constants: Mapping[t.Expr, Any]) -> Any:
     return constants[expr] if expr in constants else (folded(expr) or (None,))[0]
-
-
-def _between(
-    topic: str,
-    start: Mapping[str, int],
-    end: Mapping[str, int],
-    consumer: Callable[[], Consumer],
-    closing: threading.Event,
-    most: int,
-) -> Iterator[Record]:
-    """The records of a topic between two offsets of each partition; ends when nobody wants them.
-
-    They are read some at a time, and no consumer is open while a client takes their rows: ``most`` at first, which is
-    what a LIMIT needs, then twice as many, as there may be no row in them; never more than :data:`_BYTES`.
-    """
-    left = {int(p): (start[p], o) for p, o in end.items() if start[p] < o}
-    while left and not closing.is_set():
-        yield from _some(topic, left, consumer, closing, most)
-        most = min(2 * most, IN_PYTHON)
-
-
-def _some(
-    topic: str,
-    left: dict[int, tuple[int, int]],
-    consumer: Callable[[], Consumer],
-    closing: threading.Event,
-    most: int,
-) -> list[Record]:
-    """The next records; ``left``: what is to be read of each partition, which gets less."""
-    found: list[Record] = []
-    size = 0
-    with _scanning(closing) as wanted, contextlib.ExitStack() as stack:
-        if not wanted:
-            return found
-        reader = stack.enter_context(contextlib.closing(consumer()))
-        reader.assign([TopicPartition(topic, p, next_) for p, (next_, _) in left.items()])
-        deadline = time.monotonic() + PATIENCE
-        while left and size < _BYTES and len(found) < most and not closing.is_set():
-            message = reader.poll(_IDLE_SECONDS)
-            if message is None:
-                if time.monotonic() > deadline:
-                    raise EngineProblem("query-failed", f"topic {topic} cannot be read: the brokers do not answer")
-                continue
-            deadline = time.monotonic() + PATIENCE
-            error, partition, offset = message.error(), message.partition(), message.offset()
-            if error is not None:
-                if error.code() != KafkaError._PARTITION_EOF:
-                    raise EngineProblem("query-failed", f"topic {topic} cannot be read: {error.str()}")
-                left.pop(partition, None)  # type: ignore[arg-type]
-                continue
-            assert partition is not None and offset is not None
-            if partition not in left:
-                continue
-            last = left[partition][1]
-            if offset < last:
-                found.append(record_of(message))
-                size += len(message)
-            left[partition] = (offset + 1, last)
-            if offset + 1 >= last:
-                del left[partition]
-    return found
-
-
-@contextlib.contextmanager
-def _scanning(closing: threading.Event) -> Iterator[bool]:
-    """Is one of :data:`_SCANS`, and waits for that; False where nobody wants it any more."""
-    entered = False
-    try:
-        with waiting():
-            while not entered and not closing.is_set():
-                entered = _SCANS.acquire(timeout=_IDLE_SECONDS)
-        yield entered and not closing.is_set()
-    finally:
-        if entered:
-            _SCANS.release()

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ksqlpy.access import ASKS, EVERYTHING, Grants, Principal, Right, Thing, all
 from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Owner, Source, query_named
 from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.reading.pieces import Piece
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.behind import Behind, Figures
 from ksqlpy.runtime.brokers import Brokers
@@ -133,16 +134,19 @@ class Reads:
             reading.end()
 
         try:
-            rows = self._pulled_rows(asked, catalog, closing)
+            rows, pieces = self._pulled_rows(asked, catalog, closing)
             behind = {} if asked.wait else _seen(self._behind.now(_read(asked), catalog), catalog)
         except BaseException as e:
             reading.failed(e)
             ended()
             raise
-        found = self._pulls[query_id] = PullQuery(query_id, asked, rows, closing, ended, behind)
+        found = self._pulls[query_id] = PullQuery(query_id, asked, rows, closing, ended, behind, pieces)
         return found
 
-    def _pulled_rows(self, asked: Answering, catalog: Catalog, closing: threading.Event) -> Answer:
+    def _pulled_rows(
+        self, asked: Answering, catalog: Catalog, closing: threading.Event
+    ) -> tuple[Answer, Generator[Piece | None, None, None] | None]:
+        """The rows, and the records where they may be read instead."""
         source = asked.read.source
         until = time.monotonic() + asked.wait if asked.wait else None
         if until is not None:
@@ -153,18 +157,19 @@ class Reads:
             self._supervisor.queries.check_room(asked.plan, partitions, max(partitions.values()))
             read = partial(self._brokers.kafka.offsets, partitions, committed=asked.committed)
             begin, end = (read(latest=latest) for latest in (False, True))
-            return self._pulled.of_history(asked, begin, end, closing)
+            return self._pulled.of_history(asked, begin, end, closing), None
         if source.kind == "TABLE":
             copy = self.copies.of(source, catalog.sources.values(), committed=asked.committed)
             if until is not None:
                 copy.wait(self.copies.ends(copy), max(0.0, until - time.monotonic()))
-            return self._pulled.of_table(asked, copy, closing)
+            return self._pulled.of_table(asked, copy, closing), None
         partitions = self._brokers.topics.partitions([source.topic])
         kafka = self._brokers.kafka
         read = partial(kafka.offsets, partitions, committed=asked.committed)
         first, last = (read(latest=latest)[source.topic] for latest in (False, True))
         reader = partial(kafka.reader, ends=True, committed=asked.committed, ahead=False)
-        return self._pulled.of_stream(asked, first, last, reader, closing)
+        pieces = self._pulled.in_bulk(asked, first, last, reader, closing)
+        return self._pulled.of_stream(asked, first, last, reader, closing), pieces
 
     def push_plain(self, asked: Asked, how: Plain, token: str | None = None) -> PlainPush:
         """Starts a checked push query that needs no Spark; raises EngineProblem.

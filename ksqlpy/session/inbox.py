@@ -112,6 +112,8 @@ class Inbox:
         work = contextvars.copy_context().run
         self._thread = threading.Thread(target=work, args=(self._read,), name=f"rows of {query_id}", daemon=True)
         self._thread.start()
+        if limit == 0:
+            self.close()
 
     def _read(self) -> None:
         items, come = self._items, self._come
@@ -170,6 +172,8 @@ class Inbox:
 
     def _taken(self, seconds: float | None) -> Sequence[Any] | None:
         """What has come, as :meth:`take`."""
+        if self._left == 0:
+            return None
         if not self._come.wait(seconds):
             return ()
         # In this order: what comes behind the look is found at the next one.
@@ -183,8 +187,6 @@ class Inbox:
         self._got += sum(1 if type(item) is list else len(item) for item in taken)
         with self._space:
             self._space.notify()
-        if self._left == 0:
-            return None
         if taken or not over:
             return taken
         if self._closed:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import TopicPartition
 
-from ksqlpy.runtime import pull
+from ksqlpy.reading import Record
+from ksqlpy.runtime import scans
 from tests.support.waiting import until
 
 
@@ -62,8 +63,8 @@ class Topic:
         with self._lock:
             self.open -= 1
 
-    def scan(self, closing: threading.Event, most: int = 10_000) -> Iterator[pull.Record]:
-        return pull._between("t", dict.fromkeys(self.ends, 0), self.ends, self.consumer, closing, most)  # type: ignore[arg-type]
+    def scan(self, closing: threading.Event, most: int = 10_000) -> Iterator[Record]:
+        return scans.one_by_one("t", dict.fromkeys(self.ends, 0), self.ends, self.consumer, closing, most)  # type: ignore[arg-type]
 
 
 class Consumer:
@@ -87,7 +88,7 @@ class Consumer:
         self._topic.closed()
 
 
-def places(records: Iterator[pull.Record]) -> list[tuple[int, int]]:
+def places(records: Iterator[Record]) -> list[tuple[int, int]]:
     return sorted((r.partition, r.offset) for r in records)
 
 
