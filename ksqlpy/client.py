@@ -19,9 +19,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,6 +30,7 @@ import httpx
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError, file_reason
 from ksqlpy.insertlines import InsertLines
+from ksqlpy.querylines import query_items
 
 __all__ = ["AT_START", "DEFAULT_URL", "NOT_YET", "STARTING", "Client", "Connection", "RowRefused", "Waiting"]
 
@@ -207,6 +207,7 @@ class Client:
         properties: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
         begun: Callable[[Callable[[], None], bool], None] = lambda cut, whole: None,
+        forms: Sequence[str] = (),
     ) -> Generator[Any, None, None]:
         """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
 
@@ -216,10 +217,14 @@ class Client:
         Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
         ends. Closing the iterator closes the query. ``begun``: is given, ahead of the header, what breaks the answer
         off, and whether the answer is whole already, as a lookup's. Any thread may break it off, also while another one
-        waits for rows, whose iterator raises ``connection-lost``.
+        waits for rows, whose iterator raises ``connection-lost``. ``forms``: what programs want of servers that have
+        it: ``numbers`` for dates and times, and ``arrow``, bytes of Arrow's streams in the place of many rows; then
+        fractions are Decimals in rows with DECIMAL columns only.
         """
         body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
+        if forms:
+            accept["ksqlpy-rows"] = ",".join(forms)
         with (
             self._talking(),
             self._sent("POST", "/query-stream", json=body, headers=accept) as response,
@@ -229,24 +234,13 @@ class Client:
                 response.read()
                 raise _error(response, sql)
             begun(breaking.cut, "content-length" in response.headers)
-            rest = b""
-            doubles: list[int] = []
-            for chunk in response.iter_bytes():
-                # Not by lines of text: a row may hold what Unicode calls a line end.
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    if line:
-                        item = json.loads(line, parse_float=Decimal)
-                        if isinstance(item, dict):
-                            if "error_code" in item:
-                                raise _restored(item, sql)
-                            if "columnNames" in item and (behind := _behind(response)):
-                                item["behind"] = behind
-                            doubles = [i for i, t in enumerate(item.get("columnTypes") or []) if t == "DOUBLE"]
-                        for i in doubles if isinstance(item, list) else ():
-                            if isinstance(item[i], Decimal):
-                                item[i] = float(item[i])
-                        yield item
+            for item in query_items(response.iter_bytes(), by_type=bool(forms)):
+                if isinstance(item, dict):
+                    if "error_code" in item:
+                        raise _restored(item, sql)
+                    if "columnNames" in item and (behind := _behind(response)):
+                        item["behind"] = behind
+                yield item
 
     def inserts(
         self,

@@ -21,6 +21,7 @@ from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.figures import EngineMetrics
 from ksqlpy.reading.batch import Batch
+from ksqlpy.reading.pieces import Pieces
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.wire import negotiate
 from ksqlpy.server.workers import Workers
@@ -76,7 +77,8 @@ class PushQuery(Protocol):
     ``behind``: by query how many records it has still to read, of queries whose results this one reads; None: all.
     ``subscribe``: has rows given to ``take`` that others get as well, and counts no LIMIT of them; False where its rows
     must be read. ``limit``: how many such rows are wanted, None for all. ``stream``: whether ksqlDB's first API says at
-    its end how it ended; that of a pull query on a table does not.
+    its end how it ended; that of a pull query on a table does not. ``pieces``: its records, for who reads them instead
+    of its rows.
     """
 
     @property
@@ -94,6 +96,7 @@ class PushQuery(Protocol):
     limit: int | None
 
     def rows(self) -> Iterator[Any]: ...
+    def pieces(self) -> Pieces | None: ...
     def subscribe(
         self, take: Callable[[Batch], None], failed: Callable[[Exception], None], ended: Callable[[], None]
     ) -> bool: ...

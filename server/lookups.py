@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ksqlpy.catalog import Column
 from ksqlpy.errors import KsqlError
 from ksqlpy.server.errors import error_response
-from ksqlpy.server.response_encoders import Encoder, Lines, Objects, frame
-from ksqlpy.server.wire import BEHIND_HEADER, DELIMITED, JSON, KSQL_V1, behind_text
+from ksqlpy.server.response_encoders import Encoder, Exact, Lines, Objects, frame
+from ksqlpy.server.wire import BEHIND_HEADER, DELIMITED, JSON, KSQL_V1, ROWS_HEADER, behind_text
 
 __all__ = ["Found", "LookUp", "Lookups"]
 
@@ -69,6 +70,8 @@ class Lookups:
             return
         accepted = [value for name, value in scope["headers"] if name == b"accept"]
         encoder = _ENCODERS[path].get(accepted[0].strip() if accepted else b"") if len(accepted) < 2 else None
+        if path == "/query-stream" and accepted == [DELIMITED.encode()] and _wants_numbers(scope):
+            encoder = partial(Exact, DELIMITED, columnar=False)
         message = await receive()
         asked = _asked(message, path) if encoder is not None else None
         found = None
@@ -85,14 +88,15 @@ class Lookups:
         written = encoder()
         header = written.header(f"{self._ids}{next(self._numbers)}", columns)
         pieces = [written.before + header + written.line_end]
-        pieces += [written.between + written.row(row) + written.line_end for row in rows]
+        pieces += [written.framed(written.row(row)) for row in rows]
         pieces += [written.after] if written.after else []
         length = b"%d" % sum(map(len, pieces))
         headers = [(b"content-type", written.media_type.encode()), (b"content-length", length)]
         if behind:
             headers.append((BEHIND_HEADER.encode(), behind_text(behind).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        if written.line_end:  # clients that take rows one by one take each frame for one
+        # Clients that take rows one by one take each frame for one; ours does not.
+        if written.line_end and not isinstance(written, Exact):
             for piece in pieces:
                 await frame(send, piece)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -106,6 +110,10 @@ class Lookups:
             return first.pop() if first else await receive()
 
         await self.app(scope, again, send)
+
+
+def _wants_numbers(scope: Scope) -> bool:
+    return any(name == ROWS_HEADER.encode() and b"numbers" in value for name, value in scope["headers"])
 
 
 def _asked(message: Message, path: str) -> tuple[str, Mapping[str, Any]] | None:

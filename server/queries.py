@@ -11,7 +11,7 @@ import contextvars
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from ksqlpy.server.auth import Access, access_of
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import unforeseen
-from ksqlpy.server.response_encoders import Encoder, Lines, Messages, Objects, frame
+from ksqlpy.server.response_encoders import Encoder, Exact, Lines, Messages, Objects, frame, has_arrow
 from ksqlpy.server.statements import text_variables
 from ksqlpy.server.wire import (
     BEHIND_HEADER,
@@ -36,6 +36,7 @@ from ksqlpy.server.wire import (
     JSON,
     KSQL_V1,
     PROTOBUF,
+    ROWS_HEADER,
     Body,
     JsonResponse,
     behind_text,
@@ -106,12 +107,19 @@ async def query_stream(request: Request) -> Response:
     """
     backend, media_type = await begin(request, (DELIMITED, JSON, KSQL_V1, PROTOBUF))
     body = await read_body(request, Query)
-    encoder = {JSON: Encoder, KSQL_V1: Objects, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
+    encoder = _encoder(media_type, request)
     query = await begun(backend, body)
     if query.plain and media_type != DELIMITED:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT gives lines of text", hint=f"accept {DELIMITED}", error_code=40600)
-    return RowStream(backend, query, encoder)
+    return RowStream(backend, query, Lines(media_type) if query.plain else encoder)
+
+
+def _encoder(media_type: str, request: Request) -> Encoder:
+    wanted = {w.strip() for w in request.headers.get(ROWS_HEADER, "").split(",")}
+    if media_type == DELIMITED and "numbers" in wanted:
+        return Exact(media_type, columnar="arrow" in wanted and has_arrow())
+    return {JSON: Encoder, KSQL_V1: Objects, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
 
 
 @router.post("/query")
@@ -213,7 +221,7 @@ class RowStream(Response):
         rows = Rows(self.query, encoder)
         try:
             async for row in rows:
-                await out(encoder.between + row + encoder.line_end)
+                await out(encoder.framed(row))
             end = (self._access.problem() if self._access is not None else None) or self.backend.problem()
         except KsqlError as e:
             end = e
@@ -287,20 +295,18 @@ class Rows:
     def _read(self) -> None:
         QUERY.set(self._query.id)
         try:
-            for row in self._query.rows():
+            for data in self._encoded():
                 if self._stopped:
                     return
-                if row is not None:
-                    data = row.encode() if self._query.plain else self._encoder.row(row)
-                    if not data:
-                        continue  # of a form that does not show it
-                    if self._is_full:
-                        self._wait_for_space()
-                    with self._space:
-                        self._rows.append(data)
-                        self._size += len(data)
-                    self._wake()
-                    step()
+                if not data:
+                    continue
+                if self._is_full:
+                    self._wait_for_space()
+                with self._space:
+                    self._rows.append(data)
+                    self._size += len(data)
+                self._wake()
+                step()
         except KsqlError as e:
             self._failure = e
         except Exception as e:
@@ -309,6 +315,24 @@ class Rows:
         finally:
             self._ended = True
             self._wake()
+
+    def _encoded(self) -> Iterator[bytes]:
+        """The rows as bytes; nothing of one that the form does not show, and while nothing comes."""
+        encoder = self._encoder
+        pieces = self._query.pieces() if isinstance(encoder, Exact) else None
+        if pieces is None or not isinstance(encoder, Exact):
+            for row in self._query.rows():
+                yield b"" if row is None else row.encode() if self._query.plain else encoder.row(row)
+            return
+        left = pieces.limit
+        with contextlib.closing(pieces.items):
+            for piece in pieces.items if left != 0 else ():
+                for data, count in encoder.piece(piece, left) if piece is not None else ((b"", 0),):
+                    left = None if left is None else left - count
+                    yield data
+                if left == 0:
+                    break
+        self._query.limit_reached = left == 0
 
     @property
     def _is_full(self) -> bool:
@@ -336,10 +360,11 @@ class Rows:
             ended = self._ended
             while self._rows:
                 with self._space:
-                    row = self._rows.popleft()
-                    self._size -= len(row)
+                    count = len(self._rows) if isinstance(self._encoder, Exact) else 1
+                    rows = [self._rows.popleft() for _ in range(count)]
+                    self._size -= sum(map(len, rows))
                     self._space.notify()
-                yield row
+                yield rows[0] if count == 1 else b"".join(rows)
             if ended:
                 break
             await self._changed.wait()

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from starlette.types import Send
 
+from ksqlpy.atwork import step, waiting, working
 from ksqlpy.catalog import Column, ValueSpec
 from ksqlpy.errors import KsqlError
 from ksqlpy.formats import JSON as JSON_FORMAT
@@ -19,12 +22,19 @@ from ksqlpy.formats import codec
 from ksqlpy.formats.protobuf import PROTOBUF_NOSR
 from ksqlpy.formats.protoschema import schema_of
 from ksqlpy.reading import Gone, Token
+from ksqlpy.reading.pieces import Piece
 from ksqlpy.reading.times import texts_of
 from ksqlpy.server.backend import PushQuery
 from ksqlpy.server.errors import error_body
 from ksqlpy.server.wire import encode
 
-__all__ = ["Encoder", "Lines", "Messages", "Objects", "frame"]
+__all__ = ["Encoder", "Exact", "Lines", "Messages", "Objects", "frame", "has_arrow"]
+
+_MANY = 1_000
+"""Records of a piece from which on it comes as columns."""
+
+_TOGETHER = 2**18
+"""Bytes of lines that come together, about."""
 
 
 class Encoder:
@@ -54,6 +64,10 @@ class Encoder:
             return encode({"continuationToken": values.text})
         return b"" if isinstance(values, Gone) else encode(self._told(values))
 
+    def framed(self, row: bytes) -> bytes:
+        """What :meth:`row` gave, with what stands around it."""
+        return self.between + row + self.line_end
+
     def failure(self, error: KsqlError) -> bytes:
         """What comes last where the query failed."""
         return encode(error_body(error))
@@ -67,6 +81,73 @@ class Lines(Encoder):
     """Header and rows on lines of their own."""
 
     before, between, line_end, after = b"", b"", b"\n", b""
+
+
+class Exact(Lines):
+    """The same for ksqlpy's own clients: dates and times are numbers, as inside of the engine, and lines come together.
+
+    ``columnar``: of many rows at once come columns, where they are there as such: a line ``{"arrowBytes": N}`` with so
+    many bytes behind it, a stream of Arrow with a record batch.
+    """
+
+    def __init__(self, media_type: str, *, columnar: bool) -> None:
+        super().__init__(media_type)
+        self._columnar = columnar
+
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
+        """As of the others."""
+        found = super().header(query_id, columns)
+        self._told = _as_they_are
+        return found
+
+    def row(self, values: Any) -> bytes:
+        """A row with the end of its line."""
+        return super().row(values) + b"\n" if not isinstance(values, Gone) else b""
+
+    def framed(self, row: bytes) -> bytes:
+        """As they are: their lines have ends."""
+        return row
+
+    def piece(self, piece: Piece, left: int | None) -> Iterator[tuple[bytes, int]]:
+        """Rows of a piece, ``left`` at most, as bytes that come together, and how many they are. Raises KsqlError."""
+        wants = self._columnar and len(piece) >= _MANY
+        for rows in piece.batches() if wants else (piece.rows(),):
+            some: Any = rows if left is None else rows[:left]
+            left = None if left is None else left - len(some)
+            if isinstance(some, list):
+                yield from self._lines(some)
+            else:
+                yield _arrow_stream(some), len(some)
+
+    def _lines(self, rows: list[list[Any]]) -> Iterator[tuple[bytes, int]]:
+        lines: list[bytes] = []
+        size = 0
+        with working():
+            for values in rows:
+                lines.append(self.row(values))
+                size += len(lines[-1])
+                if size > _TOGETHER:
+                    with waiting():
+                        yield b"".join(lines), len(lines)
+                    lines, size = [], 0
+                step()
+        yield b"".join(lines), len(lines)
+
+
+def _arrow_stream(batch: Any) -> bytes:
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    data = sink.getvalue()
+    return b'{"arrowBytes":%d}\n' % data.size + data.to_pybytes()
+
+
+@lru_cache(1)
+def has_arrow() -> bool:
+    """Whether columns can be sent: Arrow is an extra."""
+    return find_spec("pyarrow") is not None
 
 
 class Objects(Encoder):

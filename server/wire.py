@@ -24,6 +24,7 @@ __all__ = [
     "JSON",
     "KSQL_V1",
     "PROTOBUF",
+    "ROWS_HEADER",
     "Body",
     "JsonResponse",
     "behind_text",
@@ -35,6 +36,9 @@ __all__ = [
 
 BEHIND_HEADER = "ksqlpy-behind"
 """The header of an answer to a pull query that says which queries have still records to read."""
+
+ROWS_HEADER = "ksqlpy-rows"
+"""The header of a request by which ksqlpy's own clients have rows in forms that lose nothing and are quick to read."""
 
 BEHIND = 20
 """Queries that it names at most."""

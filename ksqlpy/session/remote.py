@@ -11,6 +11,7 @@ from typing import Any
 from ksqlpy.client import DEFAULT_URL, Client, Connection, RowRefused, Waiting
 from ksqlpy.errors import EngineProblem, StatementError
 from ksqlpy.session.asynchronous import AsyncSession
+from ksqlpy.session.columns import has_arrow, read
 from ksqlpy.session.inbox import Given, Inbox, Opened
 from ksqlpy.session.misuse import row_refused
 from ksqlpy.session.rows import Column
@@ -105,7 +106,10 @@ class _Remote:
     def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened:
         """The same."""
         told: list[tuple[Callable[[], None], bool]] = []
-        items = self._client.push(sql, properties, variables, begun=lambda cut, whole: told.append((cut, whole)))
+        forms = ("numbers", "arrow") if has_arrow() else ("numbers",)
+        items = self._client.push(
+            sql, properties, variables, begun=lambda cut, whole: told.append((cut, whole)), forms=forms
+        )
         try:
             header = next(items)
             columns = tuple(
@@ -124,8 +128,8 @@ class _Remote:
             raise
         query_id, [(cut, whole)] = str(header.get("queryId") or ""), told
         if whole:
-            return Given(query_id, columns, [*_rows(items)])
-        return Inbox(query_id, columns, _rows(items), cut)
+            return Given(query_id, columns, [*_rows(items, columns)])
+        return Inbox(query_id, columns, _rows(items, columns), cut)
 
     def insert(self, target: str, lines: Iterable[bytes]) -> int:
         """The same."""
@@ -147,10 +151,12 @@ class _Remote:
         self.closed = True
 
 
-def _rows(items: Generator[Any, None, None]) -> Generator[Any, None, None]:
+def _rows(items: Generator[Any, None, None], columns: Sequence[Column]) -> Generator[Any, None, None]:
     try:
         for item in items:
             if type(item) is list:
                 yield item
+            elif type(item) is bytes:
+                yield read(item, columns)
     finally:
         items.close()
