@@ -6,6 +6,7 @@ Rows of open queries come from a thread of their own each, so that many of them 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import os
 import threading
@@ -64,24 +65,31 @@ class AsyncSession:
         self._opened = opened
         self._session: Session | None = None
         self._threads = _Threads()
+        self._turn = asyncio.Lock()
+        self._closed = False
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._open().__await__()
 
     async def _open(self) -> Self:
-        if self._session is None:
-            opening = asyncio.ensure_future(self._threads.run(self._opened))
-            try:
-                self._session = await asyncio.shield(opening)
-            except asyncio.CancelledError:
-                opening.add_done_callback(_close_unwanted)
-                raise
+        async with self._turn:  # of two tasks that open it the second waits for the first
+            if self._session is None:
+                opening = asyncio.ensure_future(self._threads.run(self._opened))
+                try:
+                    opened = await asyncio.shield(opening)
+                except asyncio.CancelledError:
+                    opening.add_done_callback(_close_unwanted)
+                    raise
+                if self._closed:  # meanwhile
+                    _close_unwanted(opening)
+                    raise session_closed()
+                self._session = opened
         return self
 
     @property
     def _there(self) -> Session:
         if self._session is None:
-            raise session_closed(before=True)
+            raise session_closed(before=not self._closed)
         return self._session
 
     @property
@@ -94,12 +102,12 @@ class AsyncSession:
         """Values of ``${name}`` in texts, as DEFINE and UNDEFINE change them."""
         return self._there.variables
 
-    async def sql(self, text: str, **variables: object) -> list[Answer]:
+    async def sql(self, text: str, /, **variables: object) -> list[Answer]:
         """See :meth:`ksqlpy.Session.sql`."""
         return await self._threads.run(self._there.sql, text, **variables)
 
     async def query(
-        self, text: str, *, properties: Mapping[str, object] | None = None, **values: object
+        self, text: str, /, *, properties: Mapping[str, object] | None = None, **values: object
     ) -> AsyncResult:
         """See :meth:`ksqlpy.Session.query`; ``async for row in await session.query(…)``."""
         asked: Callable[[], Result] = partial(self._there.query, text, properties=properties, **values)
@@ -121,6 +129,7 @@ class AsyncSession:
     def subscribe(
         self,
         text: str,
+        /,
         *,
         name: str,
         to: str | None = None,
@@ -158,10 +167,11 @@ class AsyncSession:
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
-        return self._session is not None and self._session.closed
+        return self._closed
 
     async def close(self) -> None:
         """See :meth:`ksqlpy.Session.close`; it comes to its end where who waits for it is cancelled."""
+        self._closed = True
         if self._session is not None and not self._session.closed:
             await asyncio.shield(asyncio.ensure_future(self._threads.run(self._session.close)))
         self._threads.close()
@@ -190,14 +200,7 @@ class AsyncResult(AsyncIterator[Row]):
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         come = self._come
-
-        def told() -> None:
-            try:
-                loop.call_soon_threadsafe(come.set)
-            except RuntimeError:  # the loop is gone
-                return
-
-        self._result.listen(told)
+        self._result.listen(lambda: _in_loop(loop, come.set))
 
     def __aiter__(self) -> Self:
         self._result.check()
@@ -356,12 +359,29 @@ class AsyncSubscription:
     async def wait(self, timeout: float | None = None, *, rows: int | None = None) -> bool:
         """See :meth:`ksqlpy.Subscription.wait`; raises KsqlError also for what is wrong with the query."""
         opened = await asyncio.shield(self._opening)
-        return await self._threads.run(partial(opened.wait, timeout, rows=rows))
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        # Not in a thread of the session: with as many of them waiting as it has, nothing else could be done.
+        with opened.listened(lambda: _in_loop(loop, changed.set)):
+            try:
+                async with asyncio.timeout(timeout):
+                    while not opened.done(rows):
+                        await changed.wait()
+                        changed.clear()
+            except TimeoutError:
+                pass
+        opened.check(rows)
+        return opened.done(rows)
 
     async def stop(self, timeout: float | None = None) -> None:
         """See :meth:`ksqlpy.Subscription.stop`."""
         opened = await asyncio.shield(self._opening)
         await self._threads.run(opened.stop, timeout)
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    """Has a loop do it, by any thread, unless it is gone."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(work)
 
 
 _AT_ONCE = 1_000

@@ -20,7 +20,8 @@ from ksqlpy.session.outgoing import lines
 from ksqlpy.session.persistent import Query
 from ksqlpy.session.result import Result
 from ksqlpy.session.rows import Row
-from ksqlpy.session.subscriptions import Source, Subscription, checked, handled, stop_all
+from ksqlpy.session.subscribed import Source
+from ksqlpy.session.subscriptions import Subscription, checked, handled, stop_all
 from ksqlpy.session.tables import Table, described, exact_name
 
 __all__ = ["Session", "Transport"]
@@ -83,7 +84,7 @@ class Session:
 
     # ------------------------------------------------------------ statements and queries
 
-    def sql(self, text: str, **variables: object) -> list[Answer]:
+    def sql(self, text: str, /, **variables: object) -> list[Answer]:
         """Runs the statements of a text, each with its semicolon; gives an answer for each that has one.
 
         ``variables``: values of ``${name}`` in this text. Raises KsqlError; on it ``entities`` has the answers to the
@@ -115,7 +116,7 @@ class Session:
                 if isinstance(node, nodes.Define):
                     self.variables[node.this.this] = node.expression.this
 
-    def query(self, text: str, *, properties: Mapping[str, object] | None = None, **values: object) -> Result:
+    def query(self, text: str, /, *, properties: Mapping[str, object] | None = None, **values: object) -> Result:
         """Starts a SELECT, whose semicolon may be missing; the caller reads its rows and closes it.
 
         With EMIT CHANGES it is a push query, whose rows come as they happen; else a pull query, which ends by itself.
@@ -141,6 +142,9 @@ class Session:
         if not isinstance(opened, Given):
             with self._keeping:
                 self._results.add(result)
+            if self._closing:  # meanwhile, and it may not have seen this one
+                result.close()
+                raise session_closed()
         return result
 
     def insert(self, source: str, rows: Iterable[object] | object) -> int:
@@ -157,6 +161,7 @@ class Session:
     def subscribe(
         self,
         text: str,
+        /,
         *,
         name: str,
         to: str | None = None,
@@ -196,6 +201,9 @@ class Session:
     def _keep_running(self, subscription: Subscription) -> Subscription:
         with self._keeping:
             self._subscriptions.add(subscription)
+        if self._closing:  # meanwhile, and it may not have seen this one
+            subscription.stop(0.0)
+            raise session_closed()
         return subscription
 
     def register(self, function: T, *, name: str | None = None) -> T:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
-from ksqlpy.session.inbox import Opened
 from ksqlpy.session.misuse import forked
 from ksqlpy.session.outgoing import is_row, lines
 from ksqlpy.session.pauses import Pauses
 from ksqlpy.session.rows import Row
-from ksqlpy.session.values import row_maker
+from ksqlpy.session.subscribed import Source, is_away
 
-__all__ = ["Handled", "Handling", "OnError", "Source", "Subscription", "checked", "handled", "in_full", "stop_all"]
+__all__ = ["Handled", "Handling", "OnError", "Subscription", "checked", "handled", "in_full", "stop_all"]
 
 log = logging.getLogger("ksqlpy.session")
 
@@ -34,23 +34,8 @@ _SOON = 1e-3
 _PATIENCE = 10.0
 """Seconds for which a session that is closed waits for the rows that are being handled."""
 
-_AWAY = {"connection-lost", "server-unavailable", "server-slow", "server-stopping", "query-ended", "unknown-query"}
-"""Errors of a query that is opened again."""
-
 _OF_SINK = {"unknown-source", "source-gone", "internal-topic", "read-only", "windowed-source", "bad-acknowledgement"}
 """Errors that all rows would have."""
-
-NAME = "ksqlpy.subscription"
-
-
-class WaysOfRows(Protocol):
-    """What a subscription needs of a transport."""
-
-    closed: bool
-
-    def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]: ...
-    def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened: ...
-    def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None: ...
 
 
 class Handled:
@@ -115,128 +100,9 @@ def handled(function: Callable[[Row], object]) -> Handling:
     return handle
 
 
-class Source:
-    """The rows of a named subscription, from the first one on that is not acknowledged."""
-
-    def __init__(
-        self,
-        transport: WaysOfRows,
-        sql: str,
-        name: str,
-        properties: Mapping[str, object],
-        variables: Mapping[str, str],
-    ) -> None:
-        self._transport = transport
-        self._sql = sql
-        self._name = name
-        self._properties = dict(properties)
-        self._variables = dict(variables)
-        self._woken = threading.Event()
-        self._open()
-
-    def _open(self) -> None:
-        self._opened = opened = _opened_as(self._transport, self._name, self._sql, self._properties, self._variables)
-        self._made = row_maker(opened.columns)
-        self._acknowledged = 0
-        self.listen(self._woken)
-
-    def listen(self, woken: threading.Event) -> None:
-        """Has it set when rows may have come."""
-        self._woken = woken
-        self._opened.tell = woken.set
-        woken.set()
-
-    def take(self) -> list[Row] | None:
-        """The rows that have come, none where none have; None where no more come. Raises KsqlError."""
-        self._woken.clear()
-        taken = self._opened.take(0.0)
-        return None if taken is None else [self._made(values) for values in taken]
-
-    def acknowledge(self, rows: int, target: str | None, written: Sequence[bytes]) -> None:
-        """So many more rows are done, and these are written. Raises KsqlError: then nothing of it is done."""
-        self._transport.acknowledge(self._opened.query_id, self._acknowledged + rows, target, written)
-        self._acknowledged += rows
-
-    def again(self, stopping: threading.Event, pauses: Pauses) -> bool:
-        """Opens the query again, as soon as that can be; False where it is not to go on. Raises KsqlError."""
-        self.close()
-        while pauses.wait(stopping) and not self._transport.closed:
-            try:
-                self._open()
-                return True
-            except KsqlError as e:
-                if not _is_away(e):
-                    raise
-        return False
-
-    def close(self) -> None:
-        """Ends the query."""
-        self._opened.close()
-
-
-def _opened_as(
-    transport: WaysOfRows,
-    name: str,
-    sql: str,
-    properties: Mapping[str, object],
-    variables: Mapping[str, str],
-) -> Opened:
-    """A query under the name of a subscription.
-
-    One that cannot be answered without Spark becomes a persistent query, whose result is read. Raises KsqlError.
-    """
-    named = {**properties, NAME: name}
-    try:
-        return transport.open(sql, named, variables)
-    except KsqlError as e:
-        if e.code != "subscription-needs-query":
-            raise
-    result = f"`SUBSCRIPTION_{name}`"
-    _declare(transport, result, sql.rstrip().rstrip(";").rstrip(), properties, variables)
-    # All of the result is wanted: where the query begins is where the subscription does.
-    return transport.open(
-        f"SELECT * FROM {result} EMIT CHANGES;", {**named, "auto.offset.reset": "earliest"}, variables
-    )
-
-
-def _declare(
-    transport: WaysOfRows, result: str, select: str, properties: Mapping[str, object], variables: Mapping[str, str]
-) -> None:
-    """Makes the persistent query of a subscription; one that has another SELECT is replaced. Raises KsqlError."""
-
-    def create(how: str, kind: str) -> None:
-        transport.run(how.format(kind=kind) + f" {result} AS {select}\n;", properties, variables)
-
-    try:
-        [found] = transport.run(f"DESCRIBE {result};", properties, {})
-    except KsqlError as e:
-        if e.code != "unknown-source":
-            raise
-        how = "CREATE {kind} IF NOT EXISTS"
-        try:
-            create(how, "STREAM")
-        except KsqlError as wrong:
-            if wrong.code != "wrong-kind":
-                raise
-            create(how, "TABLE")
-        return
-    there = found["sourceDescription"]
-    if not _plainly(str(there.get("statement"))).endswith(_plainly(f"{result} AS {select}")):
-        create("CREATE OR REPLACE {kind}", str(there["type"]))
-
-
-def _plainly(sql: str) -> str:
-    """A statement without what says nothing."""
-    return " ".join(sql.rstrip(" \n;").split())
-
-
-def _is_away(error: KsqlError) -> bool:
-    return error.code in _AWAY or (error.error_code >= 50000 and error.code != "subscription-needs-query")
-
-
 def _is_of_row(error: KsqlError) -> bool:
     """Whether one of the rows that were to be written is wrong, and another one may be taken."""
-    return error.error_code // 100 in (400, 413) and error.code not in _AWAY | _OF_SINK
+    return error.error_code // 100 in (400, 413) and not is_away(error) and error.code not in _OF_SINK
 
 
 class Subscription:
@@ -269,6 +135,7 @@ class Subscription:
         self._woken = threading.Event()
         self._pauses = Pauses()
         self._changed = threading.Condition()
+        self._listeners: list[Callable[[], None]] = []
         self._ended = False
         self._thread = threading.Thread(target=self._run, name=f"subscription {name}", daemon=True)
         self._thread.start()
@@ -297,15 +164,32 @@ class Subscription:
 
         ``timeout``: seconds, None for ever. Raises what it failed with: an exception of the function, or KsqlError.
         """
+        with self._changed:
+            done = self._changed.wait_for(lambda: self.done(rows), timeout)
+        self.check(rows)
+        return done
+
+    def done(self, rows: int | None) -> bool:
+        """Whether it has ended, or this program has acknowledged so many rows. Raises KsqlError ``session-forked``."""
         if self._pid != os.getpid():
             raise forked(self._pid)
-        with self._changed:
-            done = self._changed.wait_for(
-                lambda: self._ended or (rows is not None and self._acknowledged >= rows), timeout
-            )
+        return self._ended or (rows is not None and self._acknowledged >= rows)
+
+    def check(self, rows: int | None) -> None:
+        """Raises what it failed with, before so many rows."""
         if self._failure is not None and (rows is None or self._acknowledged < rows):
             raise self._failure
-        return done
+
+    @contextlib.contextmanager
+    def listened(self, told: Callable[[], None]) -> Iterator[None]:
+        """Has ``told`` called, by any thread, when what :meth:`done` says may have changed."""
+        with self._changed:
+            self._listeners.append(told)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._listeners.remove(told)
 
     def stop(self, timeout: float | None = None) -> None:
         """Ends it: the row that is being handled is acknowledged when the function has returned, the next ones are not.
@@ -336,14 +220,14 @@ class Subscription:
             self._source.close()
             with self._changed:
                 self._ended = True
-                self._changed.notify_all()
+                self._tell()
 
     def _work(self) -> bool:
         """Handles rows until it is to stop; whether it goes on, after the server was away."""
         try:
             self._handle_all()
         except KsqlError as e:
-            if not _is_away(e) or self._failure is e:
+            if not is_away(e) or self._failure is e:
                 raise
             log.warning("subscription %s is opened again: %s", self.name, e.message)
             return self._source.again(self._stopping, self._pauses)
@@ -405,7 +289,12 @@ class Subscription:
         self._pauses.reset()
         with self._changed:
             self._acknowledged += rows
-            self._changed.notify_all()
+            self._tell()
+
+    def _tell(self) -> None:
+        self._changed.notify_all()
+        for told in self._listeners:
+            told()
 
     def __repr__(self) -> str:
         state = "running" if self.running else "failed" if self._failure is not None else "stopped"

@@ -80,6 +80,76 @@ async def test_more_open_queries_than_threads(url: str, engine: FakeEngine) -> N
 
 
 @coroutine
+async def test_two_tasks_that_open_it_have_one_session() -> None:
+    opened: list[Any] = []
+
+    class Opens:
+        closed = False
+
+        def __init__(self) -> None:
+            opened.append(self)
+
+        def close(self) -> None:
+            self.closed = True
+
+    def slowly() -> Any:
+        return Opens()
+
+    session = AsyncSession(slowly)
+    await asyncio.gather(session, session, session)
+    assert len(opened) == 1
+    await session.close()
+    assert opened[0].closed
+
+
+@coroutine
+async def test_one_that_is_closed_while_it_opens_stays_closed() -> None:
+    go, sessions = threading.Event(), []
+
+    class Opens:
+        def __init__(self) -> None:
+            self.closed = threading.Event()
+            sessions.append(self)
+            assert go.wait(60)
+
+        def close(self) -> None:
+            self.closed.set()
+
+    session = AsyncSession(Opens)  # type: ignore[arg-type]  # what it needs of one
+    opening = asyncio.ensure_future(session._open())
+    while not sessions:
+        await asyncio.sleep(0.01)
+    await session.close()
+    go.set()
+    with pytest.raises(KsqlError) as refused:
+        await opening
+    assert refused.value.code == "session-closed" and session.closed
+    assert await asyncio.to_thread(sessions[0].closed.wait, 60)
+    with pytest.raises(KsqlError, match="the session is closed"):
+        await session.sql("SHOW STREAMS;")
+
+
+@coroutine
+async def test_more_subscriptions_that_are_waited_for_than_threads(url: str, engine: FakeEngine) -> None:
+    async with aconnect(url) as session:
+        subscriptions = []
+        for n in range(40):
+
+            @session.subscribe(LIVE, name=f"s{n}")
+            async def seen(row: Any) -> None: ...
+
+            subscriptions.append(seen)
+        waiting = [asyncio.ensure_future(s.wait(rows=1)) for s in subscriptions]
+        while len(engine.pushes) < 40:
+            await asyncio.sleep(0.01)
+        assert [a.kind for a in await session.sql("SHOW STREAMS;")] == ["streams"]
+        assert not await subscriptions[0].wait(0.05, rows=1)
+        for push in list(engine.pushes.values()):
+            push.source.put([1, "one"])
+        assert all(await asyncio.gather(*waiting))
+
+
+@coroutine
 async def test_a_loop_that_is_cancelled(url: str, engine: FakeEngine) -> None:
     async def follow(session: AsyncSession) -> None:
         async with await session.query(LIVE) as rows:

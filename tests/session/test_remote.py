@@ -73,6 +73,8 @@ def test_values_become_literals(session: Session, engine: FakeEngine) -> None:
     session.query("SELECT * FROM rows WHERE name = :name EMIT CHANGES LIMIT 1", name="O'Hara ${x}").close()
     assert engine.calls[-1][0] == "SELECT * FROM rows WHERE name = 'O''Hara ${x}' EMIT CHANGES LIMIT 1;"
     assert engine.variables[-1] == {}
+    session.query("SELECT * FROM rows WHERE name = :text EMIT CHANGES LIMIT 1", text="x").close()
+    assert engine.calls[-1][0] == "SELECT * FROM rows WHERE name = 'x' EMIT CHANGES LIMIT 1;"
     with pytest.raises(KsqlError) as refused:
         session.query("SELECT * FROM rows WHERE name = :name")
     assert code(refused) == "unbound-parameter"

@@ -16,7 +16,8 @@ from ksqlpy.session.pauses import Pauses
 from ksqlpy.session.remote import aconnect
 from ksqlpy.session.rows import Row
 from ksqlpy.session.session import Session
-from ksqlpy.session.subscriptions import Source, Subscription
+from ksqlpy.session.subscribed import Source
+from ksqlpy.session.subscriptions import Subscription
 from ksqlpy.testing.memory import MemoryEngine
 from tests.support.fake_engine import FakeEngine, FakePush
 from tests.support.waiting import until
