@@ -80,11 +80,18 @@ class Progress:
         One below 0 stands for none. Raises EngineProblem ``not-inserted``.
         """
         assert self._producer is not None
+        try:
+            self._producer.init_transactions(TIMEOUT)
+        except KafkaException as e:
+            raise not_written(places[0].topic, e.args[0], 0) from e
+        return [int(place.offset) for place in self.noted(places)]
+
+    def noted(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """What is noted of these places, by whoever had the name last. Raises EngineProblem ``not-inserted``."""
         # By its isolation it waits for the note of a transaction that has just ended.
         group = {"group.id": self._name, "enable.auto.commit": False, "isolation.level": "read_committed"}
         consumer = Consumer(self._brokers.connection.consumer(group))
         try:
-            self._producer.init_transactions(TIMEOUT)
             found = consumer.committed(list(places), timeout=TIMEOUT)
             for place in found:
                 if place.error is not None:
@@ -94,7 +101,7 @@ class Progress:
             raise not_written(places[0].topic, e.args[0], 0) from e
         finally:
             consumer.close()
-        return [int(place.offset) for place in found]
+        return found
 
     def write(
         self, topic: str, records: Sequence[Record], note: Note, *, whole: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +43,9 @@ BATCH = 16_384
 
 KEEP = 3600.0
 """Seconds after which a note is written again: brokers forget those older than ``offsets.retention.minutes``."""
+
+SETTLED = 1.0
+"""Seconds in which who takes a subscription has noted that it is his."""
 
 Offsets = Mapping[str, Mapping[str, int]]
 
@@ -92,8 +96,7 @@ class Subscriptions:
         is_new = max(found) < 0
         at = first()[topic] if is_new else {str(p): max(0, offset) for p, offset in enumerate(found)}
         notes = _Notes(topic, {int(p): offset for p, offset in at.items()}, begun, progress, self._inserts.batch)
-        if is_new:  # where "from now on" was is known when it comes back
-            notes.write({}, None, ())
+        notes.write({}, None, ())  # whose it is now; of a new one where "from now on" was, too
         push = SubscribedPush(query_id, asked, how, at, reader(), closed, notes, self._rows_into)
         self._open[query_id] = push
         return push
@@ -111,13 +114,21 @@ class Subscriptions:
 
 
 def _taken(name: str) -> EngineProblem:
-    said = f"another client has subscription {name}, or the brokers have ended its transaction"
+    said = f"another client has subscription {name}"
     hint = "give each subscription a name of its own"
     return EngineProblem("subscription-taken", said, hint=hint, error_code=40900)
 
 
+def _cut_off() -> EngineProblem:
+    said = "the brokers have ended a transaction of the subscription, as they do when it takes too long"
+    return EngineProblem("query-ended", said, hint="open it again: it goes on behind the last acknowledged row")
+
+
 class _Notes:
-    """What is noted of a subscription: the next offset of each partition, and the rows that are written with it."""
+    """What is noted of a subscription: the next offset of each partition, and the rows that are written with it.
+
+    Each note tells who has written it.
+    """
 
     def __init__(
         self,
@@ -129,6 +140,7 @@ class _Notes:
     ) -> None:
         """``anew``: another producer of the name, which sends so many bytes at once; ``most``: those of a topic."""
         self._topic = topic
+        self._own = uuid.uuid4().hex
         self._most = most
         self._batch = BATCH
         self._at = at
@@ -140,14 +152,23 @@ class _Notes:
     def write(self, at: Mapping[int, int], target: str | None, records: Sequence[Record]) -> None:
         """Notes offsets together with records into a topic. Raises KsqlError: then neither is there."""
         now = {**self._at, **at}
-        note = [TopicPartition(self._topic, p, offset) for p, offset in now.items()]
+        note = [TopicPartition(self._topic, p, offset, self._own) for p, offset in now.items()]
         _, problem = self._progress.write(target or self._topic, records, lambda count: note, whole=True)
         if problem is not None:
+            if problem is self._progress.taken and self._is_own:
+                raise _cut_off()
             if problem.error_code // 100 == 400:  # librdkafka may not go on behind a record that is refused
                 self._renew(self._batch)
             raise problem
         self._at = now
         self._written = time.monotonic()
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether nobody else has opened the subscription since. Raises EngineProblem."""
+        time.sleep(SETTLED)
+        [found] = self._progress.noted([TopicPartition(self._topic, min(self._at))])
+        return found.metadata == self._own
 
     def fit(self, target: str, headers: list[tuple[str, bytes]]) -> None:
         """Has a producer whose batches the topic takes. Raises EngineProblem ``subscription-taken``."""

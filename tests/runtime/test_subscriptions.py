@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from ksqlpy.access import Principal, asking
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -104,6 +105,27 @@ def test_it_goes_on_behind_the_last_row_that_is_acknowledged(opening: Opening) -
     opening.rides(-3, 100)
     assert taken(opening(), 1) == [100]
     assert sorted(taken(opening("other"), 101)) == list(range(101))
+
+
+def test_a_transaction_that_the_brokers_have_ended_is_nobody_elses(
+    opening: Opening,
+) -> None:
+    opening.rides(*range(4))
+    push = opening()
+    found = taken(push, 4)
+    push.acknowledge(1)
+    name = f"{opening.streams.brokers.topics.subscriptions}//s"
+    producer = Producer(opening.streams.brokers.connection.producer({"transactional.id": name}))
+    producer.init_transactions()  # the epoch is another one, as after the end of a transaction, and nothing is noted
+    with pytest.raises(EngineProblem) as ended:
+        push.acknowledge(2)
+    assert (ended.value.code, ended.value.error_code) == ("query-ended", 50000)
+    again = opening()
+    assert sorted(taken(again, 3)) == sorted(found[1:])
+    again.acknowledge(3)
+    with pytest.raises(EngineProblem) as refused:
+        push.acknowledge(2)
+    assert refused.value.code == "subscription-taken"
 
 
 def test_where_a_new_one_begins_is_known_when_it_comes_back(opening: Opening) -> None:
