@@ -15,6 +15,7 @@ from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.server import (
     acknowledgements,
+    administration,
     deadletters,
     editors,
     figures,
@@ -61,6 +62,7 @@ ROUTERS = [
     figures.router,
     graph.router,
     plans.router,
+    administration.router,
     termination.router,
     websocket.router,
     page.router,

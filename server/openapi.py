@@ -217,6 +217,10 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
         "Who asks, and what he may do",
         _object(name=_TEXT, login=_TEXT, roles=_list(_TEXT), grants=_list(_MAP), may=_MAP),
     ),
+    ("GET", "/logins"): Endpoint("Who may log in", _object(users=_list(_MAP), tokens=_list(_MAP))),
+    ("GET", "/audit"): Endpoint(
+        "The last lines of the audit log", _object(place=_TEXT_OR_NULL, entries=_list(_MAP)), query={"limit": "10"}
+    ),
     ("GET", "/figures"): Endpoint("What goes on, once a second", _TEXT, (NDJSON,), query={"limit": "1"}),
     ("GET", "/figures/history"): Endpoint(
         "The last hour",

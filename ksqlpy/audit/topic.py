@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import KsqlError, reason_of
+from ksqlpy.connection.reading import Reader
+from ksqlpy.errors import EnvironmentProblem, KsqlError, reason_of
 from ksqlpy.topicnames import audit_log
 
-__all__ = ["Topic"]
+__all__ = ["Topic", "last_records"]
 
 TIMEOUT = 30.0
 """Seconds after which a record that the brokers have not taken is lost."""
@@ -96,3 +97,33 @@ class Topic:
             "queue.buffering.max.kbytes": WAITING_KB,
         }
         self._producer = Producer(connection.producer(settings))
+
+
+def last_records(connection: KafkaConnection, service: str, most: int, wait: float) -> list[bytes]:
+    """The lines that the topic of a service has at its end; none where there is no topic yet.
+
+    ``wait``: seconds. Raises EnvironmentProblem ``broker-unavailable``.
+    """
+    topic, end = audit_log(service), time.monotonic() + wait
+    reader = Reader(connection.consumer({"group.id": "ksqlpy-audit", "enable.auto.commit": False}))
+    found: list[bytes] = []
+    try:
+        if not reader.list_topics(topic, timeout=wait).topics[topic].partitions:
+            return []
+        low, high = reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=wait)
+        at = max(low, high - most)
+        reader.assign([TopicPartition(topic, 0, at)])
+        while at < high and time.monotonic() < end:
+            message = reader.poll(1.0)
+            if message is None or message.error() is not None:
+                continue
+            offset, value = message.offset(), message.value()
+            at = high if offset is None else offset + 1
+            if isinstance(value, bytes):
+                found.append(value)
+    except KafkaException as e:
+        problem = f"the topic {topic} of the audit log cannot be read: {reason_of(e)}"
+        raise EnvironmentProblem("broker-unavailable", problem) from e
+    finally:
+        reader.close()
+    return found

@@ -109,6 +109,8 @@ ASKED: dict[str, list[Ask]] = {
     "/graph": [("GET", "/graph", None)],
     "/queries/{query:text}/log": [("GET", f"/queries/{of}/log", None) for of in ("{x}_q", "{x}_Q", "{x}/log")],
     "/whoami": [("GET", "/whoami", None)],
+    "/logins": [("GET", "/logins", None)],
+    "/audit": [("GET", "/audit", None)],
     "/plan": [
         ("POST", "/plan", PROJECT),
         ("POST", "/plan", {**PROJECT, "prune": True}),

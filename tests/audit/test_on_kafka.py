@@ -11,6 +11,7 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from ksqlpy.audit.topic import last_records
 from ksqlpy.client import Client, Connection
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -126,6 +127,19 @@ def test_the_topic_has_what_the_files_have(server: Audited) -> None:
         consumer.close()
     written = [e for p in ("", ".reader-1", ".reader-2") for e in server.lines(p)]
     assert all(e in written for e in found) and len(found) >= len(server.lines())
+
+
+def test_the_last_lines_are_told_from_either_place(server: Audited) -> None:
+    server.ask("lately", "/ksql", {"ksql": "SHOW STREAMS;"}, EVE)
+    [line] = server.of("lately")
+    answer = httpx.get(f"{server.url}/audit?limit=1000", auth=ROOT, trust_env=False, timeout=60).json()
+    assert answer["place"] == "file" and line in answer["entries"]
+    assert {e["process"] for e in answer["entries"]} >= {"server", "reader-1", "reader-2"}
+    connection = KafkaConnection(server._bootstrap)
+    assert until(lambda: line in map(json.loads, last_records(connection, "audited_", 1000, 10)), 30)
+    newest = last_records(connection, "audited_", 2, 10)
+    assert len(newest) == 2 and newest == last_records(connection, "audited_", 1000, 10)[-2:]
+    assert last_records(connection, "nobodys_", 10, 10) == []
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from ksqlpy.config import Config
 from ksqlpy.deadletters import Letter
+from ksqlpy.server.administration import _logins
+from ksqlpy.server.auth.tokens import create_token
+from ksqlpy.server.auth.users import add_user
 from ksqlpy.server.run import ServerThread
 from ksqlpy.server.samples import QUERY_SERIES, SERVER_SERIES
 from tests.access.engine import AccessEngine
@@ -97,6 +102,16 @@ def test_who_asks_has_its_keys(server: ServerThread) -> None:
     [page] = shown('"loginRequired"')
     found = answer(server, "GET", "/whoami")
     assert found.keys() == page.keys() and found["may"].keys() == page["may"].keys()
+
+
+def test_logins_have_their_keys(tmp_path: Path) -> None:
+    [page] = shown('"tokens"')
+    add_user(tmp_path / "users", "ann", "correct horse", frozenset({"reader", "payments"}))
+    create_token(tmp_path / "tokens", "loader", frozenset({"writer"}), 0)
+    files = {"ksqlpy.auth.users.file": str(tmp_path / "users"), "ksqlpy.auth.tokens.file": str(tmp_path / "tokens")}
+    told = _logins(Config.of(files))
+    assert told.keys() == page.keys() and told["users"] == page["users"]
+    assert told["tokens"][0].keys() == page["tokens"][0].keys()
 
 
 def test_dead_letters_have_their_keys(server: ServerThread) -> None:
