@@ -20,7 +20,7 @@ test("around a node is what leads to it and what it leads to", () => {
 });
 
 test("nodes stand from left to right, and do not cover one another", () => {
-  const { nodes, edges, width } = layout(PART.nodes, PART.edges);
+  const { nodes, edges, width } = layout(PART);
   const x = Object.fromEntries(nodes.map((p) => [p.node.id, p.x]));
   expect(PART.edges.every((e) => (x[e.from] ?? 0) < (x[e.to] ?? 0))).toBe(true);
   expect(edges.every((e) => e.points.length > 1)).toBe(true);
@@ -30,5 +30,5 @@ test("nodes stand from left to right, and do not cover one another", () => {
 test("a loop of queries has an end", () => {
   const loop = [{ from: "a", to: "q" }, { from: "q", to: "a" }];
   expect(around({ nodes: PART.nodes, edges: loop }, "a").nodes.length).toBe(2);
-  expect(layout([node("a"), node("q")], loop).edges.length).toBe(2);
+  expect(layout({ nodes: [node("a"), node("q")], edges: loop }).edges.length).toBe(2);
 });

@@ -1,16 +1,14 @@
 // Where the nodes of the graph stand, by dagre; and which of them are shown.
 import dagre from "@dagrejs/dagre";
-import type { Edge, Node } from "../state/graph.svelte";
+import { reached, type Link, type Part, type Shown } from "./fold";
 
 export interface Placed {
-  node: Node;
+  node: Shown;
   x: number;
   y: number;
 }
 
-export interface Drawn {
-  from: string;
-  to: string;
+export interface Drawn extends Link {
   points: { x: number; y: number }[];
 }
 
@@ -24,7 +22,7 @@ export interface Layout {
 export const WIDTH = 190;
 export const HEIGHT = 44;
 
-export function layout(nodes: Node[], edges: Edge[]): Layout {
+export function layout({ nodes, edges }: Part): Layout {
   const g = new dagre.graphlib.Graph();
   g.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 56, marginx: 16, marginy: 16, ranker: nodes.length > 150 ? "longest-path" : "network-simplex" });
   g.setDefaultEdgeLabel(() => ({}));
@@ -34,19 +32,14 @@ export function layout(nodes: Node[], edges: Edge[]): Layout {
   const { width = 0, height = 0 } = g.graph();
   return {
     nodes: nodes.map((node) => ({ node, x: g.node(node.id).x, y: g.node(node.id).y })),
-    edges: edges.map(({ from, to }) => ({ from, to, points: g.edge(from, to).points })),
+    edges: edges.map((edge) => ({ ...edge, points: g.edge(edge.from, edge.to).points })),
     width,
     height,
   };
 }
 
-export interface Part {
-  nodes: Node[];
-  edges: Edge[];
-}
-
 /** Without the nodes for which `out` holds; what led to them leads on to what they led to. */
-export function without({ nodes, edges }: Part, out: (node: Node) => boolean): Part {
+export function without({ nodes, edges }: Part, out: (node: Shown) => boolean): Part {
   const gone = new Set(nodes.filter(out).map((n) => n.id));
   let left = edges;
   for (const id of gone) {
@@ -61,14 +54,8 @@ export function without({ nodes, edges }: Part, out: (node: Node) => boolean): P
 
 /** What leads to a node, and what it leads to. */
 export function around({ nodes, edges }: Part, id: string): Part {
-  const found = new Set([...reached(edges, id, "to", "from"), ...reached(edges, id, "from", "to")]);
+  const found = new Set([id, ...reached(edges, id, "to"), ...reached(edges, id, "from")]);
   return { nodes: nodes.filter((n) => found.has(n.id)), edges: edges.filter((e) => found.has(e.from) && found.has(e.to)) };
-}
-
-function reached(edges: Edge[], id: string, here: "from" | "to", there: "from" | "to"): Set<string> {
-  const found = new Set([id]);
-  for (const one of found) for (const e of edges) if (e[here] === one) found.add(e[there]); // the loop goes on with it
-  return found;
 }
 
 /** A smooth line through the points of an edge, as SVG's path. */

@@ -35,8 +35,13 @@ export interface Project {
   prune: boolean;
 }
 
-export function plan(project: Project): Promise<Plan> {
-  return ask("plan", { body: project });
+export function plan(project: Project, signal?: AbortSignal): Promise<Plan> {
+  return ask("plan", { body: project, ...(signal && { signal }) });
+}
+
+/** What a plan would change. */
+export function changesOf({ changes }: Plan): Change[] {
+  return changes.filter((c) => c.action !== "keep");
 }
 
 /** Does what a plan says; nothing where server or files have changed since. */

@@ -23,6 +23,8 @@ export class Problem extends Error {
     readonly rendered: string | null = null,
     readonly line: number | null = null,
     readonly column: number | null = null,
+    /** The body of the answer. */
+    readonly answer: unknown = null,
   ) {
     super(message);
   }
@@ -41,6 +43,7 @@ export function problemOf(body: unknown, status: number): Problem {
     ksqlpy?.rendered,
     ksqlpy?.line,
     ksqlpy?.column,
+    body,
   );
 }
 

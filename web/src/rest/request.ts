@@ -1,6 +1,6 @@
 // Requests to the server that has sent the page.
 import { login } from "../state/login.svelte";
-import { asProblem, isEnded, problemOf } from "./problem";
+import { asProblem, isEnded, Problem, problemOf } from "./problem";
 
 /** The page is at …/ui/, the endpoints are beside it. */
 const BASE = new URL("..", location.href.replace(/#.*/, ""));
@@ -36,5 +36,12 @@ export async function send(path: string, { body, accept = "application/json", si
 
 /** The JSON of an answer. */
 export async function ask<T>(path: string, options?: Options): Promise<T> {
-  return (await (await send(path, options)).json()) as T;
+  const answer = await send(path, options);
+  try {
+    return (await answer.json()) as T;
+  } catch (error) {
+    if (isEnded(error)) throw error;
+    // It is cut off, or a page of a proxy.
+    throw new Problem("the answer of the server is no JSON, or is not whole", "http", answer.status);
+  }
 }

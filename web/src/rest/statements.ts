@@ -1,4 +1,5 @@
 // POST /ksql, /check and /complete.
+import { Problem } from "./problem";
 import { ask } from "./request";
 
 /** What SET and DEFINE have changed. */
@@ -57,8 +58,9 @@ export function run(ksql: string, { properties, variables }: Session, signal?: A
 }
 
 /** Runs one statement of the page's own, without the properties of an editor's tab. */
-export async function runOne<T extends Entity>(ksql: string): Promise<T> {
-  const [entity] = await run(ksql, { properties: {}, variables: {} });
+export async function runOne<T extends Entity>(ksql: string, signal?: AbortSignal): Promise<T> {
+  const [entity] = await run(ksql, { properties: {}, variables: {} }, signal);
+  if (entity === undefined) throw new Problem("the server has told nothing", "page", 200);
   return entity as T;
 }
 

@@ -52,6 +52,13 @@ interface Answer {
   edges: Edge[];
 }
 
+/** Queries by the names of sources. */
+function bySource(queries: Query[], names: (query: Query) => string[]): Map<string, Query[]> {
+  const found = new Map<string, Query[]>();
+  for (const query of queries) for (const name of new Set(names(query))) found.set(name, [...(found.get(name) ?? []), query]);
+  return found;
+}
+
 class Graph {
   nodes = $state.raw<Node[]>([]);
   edges = $state.raw<Edge[]>([]);
@@ -61,11 +68,15 @@ class Graph {
   readonly sources = $derived(this.nodes.filter((n): n is Source => n.kind === "stream" || n.kind === "table"));
   readonly queries = $derived(this.nodes.filter((n): n is Query => n.kind === "query"));
   readonly topics = $derived(this.nodes.filter((n): n is Topic => n.kind === "topic"));
+  readonly #readers = $derived(bySource(this.queries, (q) => q.sources));
+  readonly #writers = $derived(bySource(this.queries, (q) => [q.sink]));
   #loading: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
 
-  /** Asks anew, once however often it is called meanwhile. */
+  /** Asks anew. While it asks already it asks once more behind that: the answer that comes may be from before a change. */
   load(): Promise<void> {
-    return (this.#loading ??= this.#load().finally(() => (this.#loading = null)));
+    if (this.#loading === null) return (this.#loading = this.#load().finally(() => (this.#loading = null)));
+    return (this.#next ??= this.#loading.then(() => ((this.#next = null), this.load())));
   }
 
   source(name: string): Source | undefined {
@@ -77,11 +88,11 @@ class Graph {
   }
 
   readers(source: string): Query[] {
-    return this.queries.filter((q) => q.sources.includes(source));
+    return this.#readers.get(source) ?? [];
   }
 
   writers(source: string): Query[] {
-    return this.queries.filter((q) => q.sink === source);
+    return this.#writers.get(source) ?? [];
   }
 
   async #load(): Promise<void> {
