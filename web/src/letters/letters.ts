@@ -43,12 +43,12 @@ export interface Choice {
   reason?: string;
 }
 
-export function summary(query: string | undefined): Promise<{ total: number; groups: Group[] }> {
-  return ask("deadletters/summary", { body: query === undefined ? {} : { query } });
+export async function summary(query: string | undefined, signal: AbortSignal): Promise<Group[]> {
+  return (await ask<{ groups: Group[] }>("deadletters/summary", { body: query === undefined ? {} : { query }, signal })).groups;
 }
 
-export async function letters(choice: Choice, limit: number): Promise<Letter[]> {
-  return (await ask<{ deadLetters: Letter[] }>("deadletters", { body: { ...choice, limit } })).deadLetters;
+export async function letters(choice: Choice, limit: number, signal: AbortSignal): Promise<Letter[]> {
+  return (await ask<{ deadLetters: Letter[] }>("deadletters", { body: { ...choice, limit }, signal })).deadLetters;
 }
 
 /** Writes letters to where they came from, each once; without letters all that are chosen. */

@@ -19,3 +19,12 @@ test("columns come from the fields of the records", () => {
 test("a topic with no record has no columns", () => {
   expect(createStatement("t", [])).toContain("CREATE STREAM `T`\n  WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');");
 });
+
+test.each([
+  ['{"n":7.00}', "DOUBLE"], // others have 7.50
+  ['{"n":9223372036854775807}', "BIGINT"],
+  ['{"n":9223372036854775808}', "DECIMAL(38, 0)"],
+  ['{"n":1e3}', "DOUBLE"],
+])("the number of %s is a %s", (record, type) => {
+  expect(createStatement("t", [`rowtime: x, key: k, value: ${record}, partition: 0`])).toContain(`\`N\` ${type}`);
+});

@@ -1,4 +1,6 @@
 // A CREATE STREAM statement by what PRINT says of a topic.
+import { isLosslessNumber } from "lossless-json";
+import { parseDigits, type Json } from "../rest/digits";
 import { literal, quoted } from "../text/names";
 
 /** The statement for lines of PRINT. */
@@ -32,7 +34,7 @@ function fields(lines: string[]): [string, string][] {
     const text = /value: (\{.*\})(?:, partition: \d+.*)?$/.exec(line)?.[1];
     if (text === undefined) continue;
     try {
-      for (const [name, value] of Object.entries(JSON.parse(text) as object)) found.set(name, wider(found.get(name), typeOf(value)));
+      for (const [name, value] of Object.entries(parseDigits(text) as Record<string, Json>)) found.set(name, wider(found.get(name), typeOf(value)));
     } catch {
       // no JSON
     }
@@ -40,13 +42,21 @@ function fields(lines: string[]): [string, string][] {
   return [...found].map(([name, type]) => [name, type === "" ? "STRING" : type]);
 }
 
-function typeOf(value: unknown): string {
+const LARGEST = 2n ** 63n - 1n;
+
+function typeOf(value: Json): string {
   if (value === null) return "";
+  if (isLosslessNumber(value)) {
+    const { value: digits } = value;
+    if (!/^-?\d+$/.test(digits)) return "DOUBLE"; // also 7.00: other records have 7.50
+    const whole = BigInt(digits);
+    return whole <= LARGEST && whole >= -LARGEST - 1n ? "BIGINT" : "DECIMAL(38, 0)";
+  }
   if (typeof value === "boolean") return "BOOLEAN";
   if (typeof value === "number") return Number.isInteger(value) ? "BIGINT" : "DOUBLE";
   if (typeof value === "string") return "STRING";
   if (Array.isArray(value)) return `ARRAY<${value.map(typeOf).reduce(wider, "") || "STRING"}>`;
-  const inner = Object.entries(value as object).map(([name, v]) => `${columnName(name)} ${typeOf(v) || "STRING"}`);
+  const inner = Object.entries(value).map(([name, v]) => `${columnName(name)} ${typeOf(v) || "STRING"}`);
   return inner.length > 0 ? `STRUCT<${inner.join(", ")}>` : "MAP<STRING, STRING>";
 }
 
@@ -54,7 +64,9 @@ function typeOf(value: unknown): string {
 function wider(a: string | undefined, b: string): string {
   if (!a || a === b) return b || (a ?? "");
   if (b === "") return a;
-  return [a, b].every((t) => t === "BIGINT" || t === "DOUBLE") ? "DOUBLE" : "STRING";
+  const both = new Set([a, b]);
+  if (both.has("BIGINT") && both.has("DOUBLE")) return "DOUBLE";
+  return both.has("BIGINT") && both.has("DECIMAL(38, 0)") ? "DECIMAL(38, 0)" : "STRING";
 }
 
 /** JSON fields are found whatever the case of their letters. */

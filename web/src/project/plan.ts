@@ -1,4 +1,5 @@
 // What would change on the server so that it has what files of statements say: POST /plan and /plan/apply.
+import type { Problem } from "../rest/problem";
 import { ask } from "../rest/request";
 
 export interface Change {
@@ -37,6 +38,12 @@ export interface Project {
 
 export function plan(project: Project, signal?: AbortSignal): Promise<Plan> {
   return ask("plan", { body: project, ...(signal && { signal }) });
+}
+
+/** The statements of a plan that were done ahead of the one that has failed. */
+export function doneBefore({ answer }: Problem): string[] {
+  const entities = (answer as { entities?: { "@type"?: string; statementText?: string }[] } | null)?.entities ?? [];
+  return entities.flatMap((e) => (e["@type"] === "done" && e.statementText ? [e.statementText] : []));
 }
 
 /** What a plan would change. */

@@ -1,3 +1,4 @@
+import { untrack } from "svelte";
 import { asProblem, isEnded, type Problem } from "../rest/problem";
 
 /** What the server was asked for last. An answer to an earlier question that comes late is dropped. */
@@ -13,7 +14,7 @@ export class Asked<T> {
     const ending = (this.#ending = new AbortController());
     this.busy = true;
     try {
-      const value = await question(ending.signal);
+      const value = await untrack(() => question(ending.signal));
       if (this.#ending === ending) [this.value, this.problem] = [value, null];
     } catch (error) {
       if (this.#ending === ending && !isEnded(error)) this.problem = asProblem(error);

@@ -1,3 +1,4 @@
+import { MediaQuery } from "svelte/reactivity";
 import { store, stored } from "./stored";
 
 export type Theme = "auto" | "light" | "dark";
@@ -7,6 +8,12 @@ const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" 
 
 class Colours {
   theme = $state<Theme>(stored<Theme>("theme", "auto"));
+  readonly #system = new MediaQuery("prefers-color-scheme: dark");
+
+  /** Whether the colours are dark now: those of the system may change while the page is open. */
+  get dark(): boolean {
+    return this.theme === "auto" ? this.#system.current : this.theme === "dark";
+  }
 
   constructor() {
     this.#apply();
