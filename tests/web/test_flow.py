@@ -107,7 +107,8 @@ def test_drop_tells_what_goes_with_it(flow: Page, server: ServerThread) -> None:
     assert sorted(t.rpartition("_")[0] or t for t in told) == ["B", "CSAS_A", "CSAS_B"]
     dialog.get_by_label("Delete the topics of all these, with all records").check()
     dialog.get_by_role("button", name="Drop", exact=True).click()
-    flow.get_by_role("heading", name="Sources").wait_for()
+    node(flow, "stream A").wait_for(state="detached")
+    flow.get_by_role("complementary").wait_for(state="detached")
     assert until(lambda: "B" not in str(run(server.url, "SHOW STREAMS;")).split("'"))
 
 
@@ -117,3 +118,115 @@ def test_figures_go_on_while_one_looks(flow: Page, server: ServerThread) -> None
     panel.get_by_text("RUNNING").wait_for()
     run(server.url, "".join(f"INSERT INTO rides VALUES ('Oslo', {n}, 20);" for n in range(20)))
     flow.locator("path.flows").first.wait_for(state="attached")  # a straight line has no height
+
+
+def test_what_only_leads_to_a_node_is_folded_and_stays_so(flow: Page) -> None:
+    node(flow, "stream LARGE").click()
+    panel = flow.get_by_role("complementary", name="stream LARGE")
+    panel.get_by_role("button", name="Fold what only leads to it (2)").click()
+    node(flow, "stream RIDES").wait_for(state="detached")
+    assert names(flow) == {"stream LARGE", "query CTAS_FARES", "table FARES"}
+    flow.reload()
+    unfold = node(flow, "Unfold 2 before LARGE")
+    unfold.focus()
+    flow.keyboard.press("Enter")
+    node(flow, "stream RIDES").wait_for()
+    assert names(flow) == SOURCES
+    flow.get_by_role("button", name="Unfold all").wait_for(state="detached")
+
+
+def test_what_one_looks_for_is_not_hidden(flow: Page) -> None:
+    node(flow, "stream LARGE").click()
+    flow.get_by_role("button", name="Fold what only comes from it (2)").click()
+    node(flow, "table FARES").wait_for(state="detached")
+    flow.get_by_role("searchbox", name="Search the graph").fill("fares")
+    flow.get_by_text("2 found").wait_for()
+    flow.keyboard.press("Enter")
+    node(flow, "table FARES").wait_for()
+    flow.get_by_role("button", name="Close").click()
+    node(flow, "table FARES").wait_for(state="detached")
+    flow.get_by_role("button", name="Unfold all (2 hidden)").click()
+    node(flow, "table FARES").wait_for()
+
+
+def test_nodes_with_a_text_in_their_names_are_drawn_as_one(flow: Page) -> None:
+    flow.get_by_role("searchbox", name="Search the graph").fill("fares")
+    flow.get_by_role("button", name="Draw them as one").click()
+    group = node(flow, "group fares, 2 nodes")
+    group.wait_for()
+    assert names(flow) == {"stream RIDES", "query CSAS_LARGE", "stream LARGE", "group fares"}
+    panel = flow.get_by_role("complementary", name="group fares")
+    assert [t.rpartition("_")[0] or t for t in panel.get_by_role("link").all_inner_texts()] == ["FARES", "CTAS_FARES"]
+    panel.get_by_role("button", name="Fold what only leads to it (3)").click()
+    node(flow, "stream RIDES").wait_for(state="detached")
+    assert names(flow) == {"group fares"}
+    flow.get_by_role("button", name="Unfold all").click()
+    node(flow, "table FARES").wait_for()
+    assert names(flow) == SOURCES
+
+
+def change(page: Page, text: str) -> Locator:
+    """Puts another statement into the dialog that replaces one."""
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox", name="Statements").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+    return dialog
+
+
+def test_a_statement_is_replaced(flow: Page, server: ServerThread) -> None:
+    run(server.url, "CREATE STREAM cheap AS SELECT * FROM rides WHERE fare < 20;")
+    query(flow, "CHEAP").click()
+    flow.get_by_role("complementary").get_by_role("button", name="Replace").click()
+    dialog = flow.get_by_role("dialog", name="Replace CHEAP")
+    text = dialog.get_by_role("textbox", name="Statements")
+    assert text.inner_text() == "CREATE OR REPLACE STREAM cheap AS SELECT * FROM rides WHERE fare < 20;"
+    dialog.get_by_text("Nothing to do").wait_for()
+    done = dialog.get_by_role("button", name="Replace", exact=True)
+    assert done.is_disabled()
+    change(flow, "CREATE OR REPLACE STREAM cheap AS SELECT * FROM rides WHERE far < 30;")
+    dialog.get_by_role("alert").filter(has_text="FAR").first.wait_for()
+    assert done.is_disabled()
+    change(flow, "CREATE OR REPLACE STREAM cheap AS SELECT * FROM rides WHERE fare < 30;")
+    dialog.get_by_role("article", name="replace CHEAP").get_by_text("< 30").wait_for()
+    assert "< 30" not in str(run(server.url, "SHOW QUERIES;"))
+    done.click()
+    dialog.get_by_text("Done:").wait_for()
+    assert "< 30" in str(run(server.url, "SHOW QUERIES;"))
+    dialog.get_by_role("button", name="Close").last.click()
+    flow.get_by_role("complementary").locator("pre").get_by_text("< 30").wait_for()
+    run(server.url, "DROP STREAM cheap DELETE TOPIC;")
+
+
+def test_a_replacement_says_that_state_is_lost(flow: Page, server: ServerThread) -> None:
+    run(server.url, "CREATE TABLE sums AS SELECT city, SUM(fare) AS s FROM rides GROUP BY city;")
+    node(flow, "table SUMS").click()
+    flow.get_by_role("complementary").get_by_role("button", name="Replace").click()
+    dialog = change(flow, "CREATE TABLE sums AS SELECT city, COUNT(*) AS s FROM rides GROUP BY city;")
+    dialog.get_by_role("article", name="remake SUMS").get_by_text("loses its state").wait_for()
+    done = dialog.get_by_role("button", name="Replace", exact=True)
+    assert done.is_disabled()
+    dialog.get_by_label("What these queries have counted and joined so far may be lost").check()
+    done.click()
+    dialog.get_by_text("Done:").wait_for()
+    assert "COUNT" in str(run(server.url, "SHOW QUERIES;"))
+    flow.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    run(server.url, "DROP TABLE sums DELETE TOPIC;")
+
+
+def test_a_dialog_gives_the_focus_back(flow: Page) -> None:
+    node(flow, "stream LARGE").focus()
+    flow.keyboard.press("Enter")
+    drop = flow.get_by_role("complementary").get_by_role("button", name="Drop")
+    for leaves in ("Escape", "Cancel"):
+        drop.focus()
+        flow.keyboard.press("Enter")
+        dialog = flow.get_by_role("dialog")
+        dialog.wait_for()
+        if leaves == "Escape":
+            flow.keyboard.press("Escape")
+        else:
+            dialog.get_by_role("button", name=leaves).click()
+        dialog.wait_for(state="detached")
+        assert drop.evaluate("button => button === document.activeElement"), leaves

@@ -65,6 +65,19 @@ def test_what_is_no_text_is_shown_in_hex(opened: Callable[..., Page]) -> None:
     assert page.get_by_role("button", name="Text").last.is_disabled()
 
 
+def test_what_comes_late_of_another_reason_is_left_out(opened: Callable[..., Page]) -> None:
+    page = opened("#/letters")
+    reasons = page.get_by_role("table", name="dead letters").locator("tbody button")
+    reasons.first.wait_for()
+    page.route("**/deadletters", lambda route: None, times=1)  # it is never answered
+    reasons.nth(0).click()
+    with page.expect_event("requestfailed") as left:
+        reasons.nth(1).click()
+    assert left.value.url.endswith("/deadletters")
+    page.get_by_role("button", name="rides 0:").wait_for()
+    assert page.get_by_role("button", name="rides 0:").count() == 1
+
+
 def rows(url: str) -> object:
     body = {"sql": "SELECT * FROM fares;"}
     return httpx.post(f"{url}/query-stream", json=body, timeout=60, trust_env=False).text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ksqlpy.server.run import ServerThread
-from tests.web.shop import make_rides
+from tests.web.shop import make_rides, run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -85,6 +85,8 @@ def test_the_server_tells_health_and_properties(opened: Callable[..., Page]) -> 
     rows = page.get_by_role("table", name="properties").locator("tbody tr")
     rows.first.wait_for()
     assert rows.first.locator("td").first.inner_text() == "set"
+    page.get_by_text("The server asks nobody for a login").wait_for()
+    page.get_by_text("The server has none: ksqlpy.audit.file").wait_for()
 
 
 def test_times_are_those_of_the_users_zone(opened: Callable[..., Page]) -> None:
@@ -100,3 +102,52 @@ def test_times_are_those_of_the_users_zone(opened: Callable[..., Page]) -> None:
         iso,
     )
     assert time.inner_text() == local
+
+
+def test_a_new_topic_comes_into_the_list_by_itself(opened: Callable[..., Page], server: ServerThread) -> None:
+    page = opened("#/topics")
+    page.get_by_role("link", name="rides", exact=True).wait_for()
+    run(server.url, "CREATE STREAM fresh (x INT) WITH (KAFKA_TOPIC = 'fresh', FORMAT = 'JSON', PARTITIONS = 1);")
+    page.get_by_role("link", name="fresh", exact=True).wait_for()
+    run(server.url, "DROP STREAM fresh DELETE TOPIC;")
+    page.get_by_role("link", name="fresh", exact=True).wait_for(state="detached")
+
+
+def test_a_search_is_in_texts_not_in_figures(opened: Callable[..., Page]) -> None:
+    page = opened("#/queries")
+    first(page, "queries")
+    page.get_by_role("searchbox").fill("5")  # rows have gone through
+    page.get_by_text("0 of 2").wait_for()
+
+
+def test_the_part_that_is_unhealthy_is_named(opened: Callable[..., Page]) -> None:
+    page = opened()
+    sick = {"isHealthy": False, "details": {"kafka": {"isHealthy": False, "details": "brokers are away"}}}
+    page.route("**/healthcheck", lambda route: route.fulfill(status=503, json=sick))
+    page.get_by_role("link", name="Server").click()
+    page.get_by_role("listitem").filter(has_text="✗ unhealthy kafka").get_by_text("brokers are away").wait_for()
+
+
+def test_a_page_that_cannot_be_loaded_says_so(opened: Callable[..., Page]) -> None:
+    page = opened()
+    page.route("**/assets/TopicsPage*", lambda route: route.abort())
+    page.get_by_role("link", name="Topics").click()
+    page.get_by_role("alert").get_by_text("This page could not be loaded").wait_for()
+    page.unroute("**/assets/TopicsPage*")
+    page.get_by_role("button", name="Load anew").click()
+    assert "rides" in first(page, "topics")
+
+
+def test_the_focus_goes_with_the_page(opened: Callable[..., Page]) -> None:
+    page = opened("#/sources")
+    link = page.get_by_role("table", name="sources").get_by_role("link", name="RIDES", exact=True)
+    link.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="RIDES").wait_for()
+    page.wait_for_function("document.querySelector('main').contains(document.activeElement)")
+
+
+def test_a_proposal_that_is_refused_says_why(opened: Callable[..., Page]) -> None:
+    page = opened("#/topics/no-such-topic")
+    page.get_by_role("button", name="Propose a CREATE statement").click()
+    page.get_by_role("alert").get_by_text("no-such-topic").first.wait_for()
