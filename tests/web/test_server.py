@@ -13,6 +13,7 @@ from ksqlpy.server.auth.tokens import create_token
 from ksqlpy.server.auth.users import add_user
 from ksqlpy.server.run import ServerThread
 from tests.support.real_server import real_server
+from tests.support.waiting import until
 from tests.web.shop import RIDES, run
 from tests.web.test_login import ADMIN, READER, log_in
 
@@ -71,9 +72,13 @@ def test_what_was_decided(opened: Callable[..., Page], server: ServerThread) -> 
     log_in(page, *ADMIN)
     log = page.get_by_role("table", name="audit log")
     line = log.get_by_role("row").filter(has_text="DROP STREAM rides")
-    while not line.count():  # lines are written behind the answer
+
+    def seen() -> bool:
         page.get_by_role("region", name="Audit log").get_by_role("button", name="Refresh").click()
         log.wait_for()
+        return line.count() > 0
+
+    assert until(seen)  # lines are written behind the answer
     assert line.get_by_role("cell").nth(1).inner_text() == "ann"
     assert line.get_by_role("cell").nth(2).inner_text() == "refused: missing-right"
     made = log.get_by_role("row").filter(has_text="CREATE ROLE payments")
