@@ -1,5 +1,10 @@
 const FORM: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "medium" };
 
+/** Whether ms since 1970 are a time that a calendar has: a record of Kafka may have any number as its timestamp. */
+export function isTime(ms: number): boolean {
+  return !Number.isNaN(new Date(ms).getTime());
+}
+
 /** A time, ms since 1970, in the zone of the user. */
 export function local(ms: number): string {
   return new Date(ms).toLocaleString(undefined, FORM);
