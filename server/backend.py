@@ -184,6 +184,8 @@ class Backend:
         self.state = state
         self._workers = Workers(THREADS, "call")
         self._health = Workers(HEALTH_THREADS, "health")
+        self.samples: Mapping[str, Callable[[], str]] = {}
+        """Of ``ksqlpy dev``: what makes sample data, by name, for the principal who asks, and says what there is then."""
         self._open: set[Stream] = set()
         self._waiting: set[threading.Event] = set()
 

@@ -10,6 +10,7 @@ from ksqlpy.logs import KEPT
 from ksqlpy.server.auth import is_configured
 from ksqlpy.server.backend import begin
 from ksqlpy.server.paths import TEXT
+from ksqlpy.server.sampledata import offered
 from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
 
 __all__ = ["router"]
@@ -46,4 +47,5 @@ async def whoami(request: Request) -> JsonResponse:
     """Name, roles and rights of who asks."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     told = backend.engine.editing.whoami()  # it waits for nothing
-    return JsonResponse({**told, "loginRequired": is_configured(backend.engine.config)}, media_type=media_type)
+    of_server = {"loginRequired": is_configured(backend.engine.config), "samples": offered(backend)}
+    return JsonResponse({**told, **of_server}, media_type=media_type)

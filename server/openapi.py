@@ -24,6 +24,7 @@ from ksqlpy.server.inserts import Inserts
 from ksqlpy.server.page import HTML
 from ksqlpy.server.plans import Apply, Project
 from ksqlpy.server.queries import CloseQuery, OldQuery, Query
+from ksqlpy.server.sampledata import Wanted as Sample
 from ksqlpy.server.statements import Statements
 from ksqlpy.server.termination import Terminate
 from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, negotiate
@@ -248,6 +249,14 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
         body=Apply,
         sent='{"id": "…", "files": [{"name": "rides.sql", "sql": "-- CREATE STREAM rides …;"}]}',
         status=409,
+    ),
+    ("POST", "/samples"): Endpoint(
+        "Load sample data, on a server of ksqlpy dev",
+        _object(done=_TEXT),
+        body=Sample,
+        sent='{"name": "taxi"}',
+        status=404,
+        missing=True,
     ),
     ("GET", "/ui"): Endpoint("Go to the web page", {}, (), status=307, always=True),
     ("GET", "/ui/{path}"): Endpoint(

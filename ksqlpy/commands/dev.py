@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,8 @@ from ksqlpy.commands.values import rate
 if TYPE_CHECKING:
     from ksqlpy.client import Connection
     from ksqlpy.config import Config
+    from ksqlpy.connection import KafkaConnection
+    from ksqlpy.demo.sample import Taxi
     from ksqlpy.embedded.cache import StatusLine
     from ksqlpy.embedded.registry import EmbeddedRegistry
     from ksqlpy.errors import KsqlError
@@ -37,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schema-registry", action="store_true", help="start a schema registry, too: AVRO, JSON_SR and PROTOBUF work"
     )
     parser.add_argument("--sample", choices=("taxi",), help="make the streams and queries of a sample, and fill them")
-    parser.add_argument("--rate", metavar="N[/s]", type=rate, help="records of the sample a second (default: at once)")
+    parser.add_argument(
+        "--rate", metavar="N[/s]", type=rate, help="records of the sample a second (default: most at once, then 5)"
+    )
     parser.add_argument("--no-shell", action="store_true", help="serve until Ctrl-C or SIGTERM")
     parser.add_argument(
         "--output", choices=("table", "json", "csv"), default=argparse.SUPPRESS, help="form of results in the shell"
@@ -81,7 +85,7 @@ def _registry(folder: str, tell: StatusLine) -> EmbeddedRegistry:
 
 def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) -> int:
     from ksqlpy import logs
-    from ksqlpy.client import Waiting
+    from ksqlpy.client import Client, Waiting
     from ksqlpy.embedded.folders import kept
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
@@ -101,6 +105,9 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
         stack.callback(engine.stop)
         stack.callback(tell, "stopping")
         stack.enter_context(server)
+        taxi = stack.enter_context(_taxi(engine.connection, options.rate, tell))
+        # Who is on the page has it made with his own rights.
+        backend.samples = {"taxi": lambda: taxi.make(engine.execute)}
         backend.state = State.READY
         print(f"Kafka   {engine.bootstrap}")
         if options.schema_registry:
@@ -112,10 +119,8 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
             _log_beside_the_shell(config, engine.folder)
         there = replace(connection(options), url=server.url, waiting=Waiting())
         if options.sample is not None:
-            from ksqlpy.demo.sample import Taxi
-
-            taxi = stack.enter_context(Taxi(there, engine.connection, _paced(options.rate), tell))
-            print(taxi.make())
+            with Client(there) as client:
+                print(taxi.make(client.statements))
             print(f"queries begin at the {config.get('auto.offset.reset')} record (auto.offset.reset)", flush=True)
         return _talk(there, options, engine.fatal)
 
@@ -152,19 +157,11 @@ def _own(config: Config) -> bool:
     return config.get("ksqlpy.host") in ("localhost", "127.0.0.1", "::1") and not config.is_set("listeners")
 
 
-def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iterator[tuple[bytes, bytes]]] | None:
-    """Lets records through, so many a second."""
-    if rate is None:
-        return None
-    from ksqlpy.datagen import Pacer
+def _taxi(connection: KafkaConnection, rate: float | None, tell: StatusLine) -> Taxi:
+    """The taxi rides for a server that runs; ``rate``: of all of them."""
+    from ksqlpy.demo.sample import MOVING, Pace, Taxi
 
-    def paced(records: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        pacer = Pacer(rate)
-        for record in records:
-            pacer.wait()
-            yield record
-
-    return paced
+    return Taxi(connection, tell, MOVING if rate is None else Pace(0, rate))
 
 
 def _talk(server: str | Connection, options: argparse.Namespace, fatal: Callable[[], KsqlError | None]) -> int:

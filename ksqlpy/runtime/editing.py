@@ -212,6 +212,11 @@ class Editing:
             "may": {"create": "CREATE" in held, "drop": "DROP" in held, **everything},
         }
 
+    def may_on_all(self, *rights: Right) -> bool:
+        """Whether the principal has rights on everything."""
+        principal, grants = ASKS.get() or OPEN, self._host.catalog.grants
+        return all(allowed(principal, right, EVERYTHING, grants) for right in rights)
+
     # ------------------------------------------------------------ parts
 
     def partitions(self) -> Mapping[str, int]:

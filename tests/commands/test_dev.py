@@ -32,6 +32,7 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.server.run import ServerThread
 from ksqlpy.testing.memory import MemoryEngine
 from tests.support.fake_engine import FakeEngine
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -302,21 +303,50 @@ def test_piped_statements(
     assert ("Name" in capsys.readouterr().out) == bool(printed)
 
 
+class Rides:
+    """What was written, in the place of brokers; ``there``: rides of an earlier time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, there: int = 0) -> None:
+        self.there, self.times = {"taxi_rides": there, "taxi_zones": 0}, dict[str, int]()
+        monkeypatch.setattr("ksqlpy.demo.topics.produce", self._produce)
+        monkeypatch.setattr("ksqlpy.demo.topics.written", lambda connection, topics: self.there)
+
+    def _produce(self, connection: object, topic: str, records: Any, *, time: int = 0) -> None:
+        self.times[topic] = time
+        for _ in records:
+            self.there[topic] += 1
+
+
 def test_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: dict[str, tuple[int, int]] = {}
-
-    def produce(bootstrap: str, topic: str, records: Any, *, time: int = 0) -> None:
-        written[topic] = (len(list(records)), time)
-
-    monkeypatch.setattr("ksqlpy.demo.topics.produce", produce)
+    written = Rides(monkeypatch)
     engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
-    with ServerThread(engine) as server, sample.Taxi(server.url, "", None, lambda text: None) as taxi:
-        assert taxi.make() == "sample taxi: 263 zones, 6 queries, 6,500 rides"
-        assert taxi.make() == "sample taxi: is there already"
+    with ServerThread(engine) as server, Client(server.url) as client:
+        with sample.Taxi("", lambda text: None, sample.Pace(4000, 1e6)) as taxi:  # type: ignore[arg-type]
+            said = "sample taxi: 263 zones, 6 queries, 4,000 rides at once, 2,500 at 1e+06 a second"
+            assert taxi.make(client.statements) == said
+            assert until(lambda: written.there["taxi_rides"] == 6500)
+            assert taxi.make(client.statements) == "sample taxi: is there already"
     assert len(engine.catalog.queries) == 6
-    assert written["taxi_rides"] == (6500, 0)
-    count, time = written["taxi_zones"]
-    assert (count, time < min(r.time for r in read_rides(FILES.rides))) == (263, True)
+    zones = written.times["taxi_zones"]
+    assert (written.there["taxi_zones"], zones < min(r.time for r in read_rides(FILES.rides))) == (263, True)
+    assert written.times["taxi_rides"] == 0
+
+
+def test_the_sample_goes_on_where_an_earlier_server_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Rides(monkeypatch, there=4600)
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
+    engine.execute("CREATE STREAM rides (v INT KEY) WITH (KAFKA_TOPIC='x', VALUE_FORMAT='JSON', PARTITIONS=1);")
+    with sample.Taxi("", lambda text: None, sample.Pace(4500, 1e6)) as taxi:  # type: ignore[arg-type]
+        assert taxi.make(engine.execute) == "sample taxi: is there already, 1,900 at 1e+06 a second"
+        assert until(lambda: written.there["taxi_rides"] == 6500)
+
+
+def test_rides_end_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Rides(monkeypatch)
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
+    with sample.Taxi("", lambda text: None, sample.Pace(10, 0.01)) as taxi:  # type: ignore[arg-type]
+        taxi.make(engine.execute)
+        assert until(lambda: written.there["taxi_rides"] == 11)  # the next one would come after 100 s
 
 
 def test_a_port_in_use_is_told_at_once(ksqlpy: Run) -> None:

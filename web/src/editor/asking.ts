@@ -1,7 +1,7 @@
 // What the editor asks the server for while one types: diagnostics, options, and the signature of a call.
 import { autocompletion, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { linter, type Diagnostic } from "@codemirror/lint";
-import type { Extension } from "@codemirror/state";
+import { StateEffect, type Extension } from "@codemirror/state";
 import { asProblem, isEnded } from "../rest/problem";
 import { check, complete, type Session } from "../rest/statements";
 
@@ -18,13 +18,19 @@ const KINDS: Record<string, string> = {
   variable: "variable",
 };
 
+/** The text is to be checked again, although it is as it was. */
+export const checkAgain = StateEffect.define<null>();
+
 /** Marks what is wrong, as the server would refuse it. */
 export function diagnostics(session: () => Session): Extension {
+  let asked = new AbortController();
   return linter(
     async (view): Promise<Diagnostic[]> => {
+      asked.abort(); // of a text that is not there any more
+      asked = new AbortController();
       const text = view.state.doc.toString();
       if (text.trim() === "") return [];
-      const { diagnostics } = await check(text, session()).catch(() => ({ diagnostics: [] }));
+      const { diagnostics } = await check(text, session(), asked.signal).catch(() => ({ diagnostics: [] }));
       return diagnostics.map((d) => ({
         from: Math.min(d.start, text.length),
         to: Math.min(Math.max(d.end, d.start + 1), text.length),
@@ -33,7 +39,7 @@ export function diagnostics(session: () => Session): Extension {
         message: d.hint ? `${d.message}\n${d.hint}` : d.message,
       }));
     },
-    { delay: 200 },
+    { delay: 200, needsRefresh: ({ transactions }) => transactions.some((t) => t.effects.some((effect) => effect.is(checkAgain))) },
   );
 }
 

@@ -28,9 +28,11 @@ export interface Said {
 export class Streamed {
   readonly kind = "streamed";
   readonly rows = new Rows();
-  state = $state<"starts" | "runs" | "waits" | "ended" | "stopped">("starts");
-  /** How often the connection was lost and the query was begun again. */
-  again = $state(0);
+  /** `waits`: for the server, to go on by itself; `lost`: the connection is, and the query cannot go on by itself. */
+  state = $state<"starts" | "runs" | "waits" | "lost" | "failed" | "ended" | "stopped">("starts");
+  /** When the connection was lost last, and when the query went on, in ms since 1970. */
+  lostAt = $state<number | null>(null);
+  wentOnAt = $state<number | null>(null);
   problem = $state.raw<Problem | null>(null);
   queryId = $state("");
   readonly #ending = new AbortController();
@@ -44,9 +46,14 @@ export class Streamed {
     return this.#ending.signal;
   }
 
+  /** Whether rows may still come. */
+  get goesOn(): boolean {
+    return this.state === "starts" || this.state === "runs" || this.state === "waits";
+  }
+
   /** Leaves the query, which ends it. */
   stop(): void {
-    if (this.state !== "ended") this.state = "stopped";
+    if (this.goesOn) this.state = "stopped";
     this.#ending.abort();
   }
 }

@@ -1,8 +1,10 @@
 // Runs statements of a tab, one after the other, until one fails.
 import { asProblem, isEnded, Problem } from "../rest/problem";
 import { stream } from "../rest/rows";
-import { check, run, type Place } from "../rest/statements";
+import { check, run, type Place, type Session } from "../rest/statements";
 import { graph } from "../state/graph.svelte";
+import { backoff, sleep } from "../state/turn";
+import { canGoOn } from "./goingon";
 import { chosen } from "./places";
 import { remember } from "./past.svelte";
 import { Streamed, type Result } from "./results.svelte";
@@ -10,8 +12,6 @@ import { change } from "./session";
 import type { Tab } from "./tabs.svelte";
 
 const CHANGES = /^(CREATE|DROP|ALTER|TERMINATE|PAUSE|RESUME|INSERT\s+INTO\s+\S+\s+SELECT)/i;
-
-const AGAIN = 2000;
 
 /** Runs what lies in a range of the text of a tab. */
 export async function runRange(tab: Tab, from: number, to: number): Promise<void> {
@@ -27,6 +27,18 @@ export async function runRange(tab: Tab, from: number, to: number): Promise<void
     }
   } catch (error) {
     if (!isEnded(error)) add(tab, { kind: "failed", statement: "", problem: asProblem(error) });
+  } finally {
+    if (tab.ending === ending) tab.running = false;
+  }
+}
+
+/** Runs a query again whose connection was lost, below its rows. */
+export async function runAgain(tab: Tab, statement: string): Promise<void> {
+  tab.ending?.abort();
+  const ending = (tab.ending = new AbortController());
+  tab.running = true;
+  try {
+    await rowsOf(tab, new Streamed(statement, true), ending.signal);
   } finally {
     if (tab.ending === ending) tab.running = false;
   }
@@ -79,36 +91,74 @@ async function runPlace(tab: Tab, { kind }: Place, statement: string, signal: Ab
 
 async function rowsOf(tab: Tab, result: Streamed, signal: AbortSignal): Promise<boolean> {
   add(tab, result);
-  signal.addEventListener("abort", () => result.stop());
+  const stop = (): void => result.stop();
+  signal.addEventListener("abort", stop);
+  try {
+    return await followed(result, tab.session);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Takes the rows of a query; gives whether it went well. Where the connection is lost it goes on, if it can. */
+async function followed(result: Streamed, session: Session): Promise<boolean> {
+  const { rows, statement } = result;
+  let failed = 0;
   const takes = {
-    columns(columns: typeof result.rows.columns, id: string) {
-      result.rows.columns = columns;
+    columns(columns: typeof rows.columns, id: string) {
+      if (result.lostAt !== null && rows.added > 0 && !alike(columns, rows.columns)) {
+        throw new Problem("the query has other columns since the connection was lost", "page", 0, "run it again");
+      }
+      rows.columns = columns;
       result.queryId = id;
+      if (result.state === "starts") remember(statement, true);
+      if (result.state === "waits") result.wentOnAt = Date.now();
       result.state = "runs";
-      remember(result.statement, true);
+      failed = 0;
     },
-    rows: (rows: Parameters<typeof result.rows.add>[0]) => result.rows.add(rows),
+    rows: (more: Parameters<typeof rows.add>[0], sizes: number[]) => rows.add(more, sizes),
   };
   for (;;) {
     try {
-      await stream(result.statement, tab.session, takes, result.signal);
-      if (result.state !== "stopped") result.state = "ended";
+      await stream(statement, session, takes, result.signal);
+      if (result.goesOn) result.state = "ended";
       return true;
     } catch (error) {
       if (isEnded(error)) return true;
       const problem = asProblem(error);
-      if (result.state === "starts") remember(result.statement, false);
-      if (result.state === "starts" || !result.pushes || !isAway(problem)) {
+      const began = result.state !== "starts";
+      if (!began || !result.pushes || !isAway(problem)) {
+        if (!began) remember(statement, false);
         result.problem = problem;
-        result.state = "ended";
+        result.state = result.pushes && began ? "failed" : "ended";
         return false;
       }
-      result.state = "waits"; // and goes on by itself when the server is there again
-      result.again++;
-      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+      if (result.state === "runs") {
+        result.lostAt = Date.now();
+        rows.breaks();
+      }
+      if (!canGoOn(statement)) {
+        result.state = "lost";
+        return false;
+      }
+      result.state = "waits";
+      session = fromNowOn(session);
+      await sleep(backoff(++failed, 1000), result.signal);
       if (result.signal.aborted) return true;
     }
   }
+}
+
+const BEGIN = "auto.offset.reset";
+
+/** The session in which a query goes on with the next record, wherever it began: the rows before are there. */
+function fromNowOn({ properties, variables }: Session): Session {
+  const others = Object.entries(properties).filter(([name]) => !name.endsWith(BEGIN));
+  return { properties: { ...Object.fromEntries(others), [BEGIN]: "latest" }, variables };
+}
+
+function alike(a: { name: string; type: string }[], b: { name: string; type: string }[]): boolean {
+  return a.length === b.length && a.every(({ name, type }, i) => name === b[i]?.name && type === b[i].type);
 }
 
 /** Whether the server is not there, or starts, or stops. */

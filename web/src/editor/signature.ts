@@ -76,10 +76,11 @@ export function signature(session: () => Session): Extension {
         if (this.view.hasFocus && inCall(text.slice(0, at))) {
           this.#ending = new AbortController();
           const answer = await complete(text, at, session(), this.#ending.signal).catch(() => null);
-          if (this.view.state !== state) return; // one has typed on
+          const now = this.view.state;
+          if (now.doc !== state.doc || now.selection.main.head !== at) return; // one has typed on
           call = answer?.signature ?? null;
         }
-        if (call !== null || state.field(shown) !== null) this.view.dispatch({ effects: found.of(call && { call, at }) });
+        if (call !== null || this.view.state.field(shown) !== null) this.view.dispatch({ effects: found.of(call && { call, at }) });
       }
     },
   );

@@ -1,4 +1,5 @@
-// The tabs of the editor. Their texts and properties are kept in the browser, their results are not.
+// The tabs of the editor. Their texts and properties are kept in the browser, their results are not. Each tab of the browser keeps
+// its own; a new one begins with those that were kept last.
 import type { Session } from "../rest/statements";
 import { store, stored } from "../state/stored";
 import type { Result } from "./results.svelte";
@@ -33,9 +34,21 @@ export class Tab {
   }
 }
 
+const FIRST: Kept[] = [{ name: "Tab 1", text: "", properties: {}, variables: {} }];
+const SOON = 300; // ms: one types several characters in this time
+
+function before<T>(name: string, otherwise: T): T {
+  return stored(name, stored(name, otherwise), sessionStorage);
+}
+
 class Tabs {
-  all = $state<Tab[]>(stored<Kept[]>("tabs", [{ name: "Tab 1", text: "", properties: {}, variables: {} }]).map((kept) => new Tab(kept)));
-  at = $state(stored<number>("tab", 0));
+  all = $state<Tab[]>(before("tabs", FIRST).map((kept) => new Tab(kept)));
+  at = $state(before("tab", 0));
+  #soon: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    addEventListener("pagehide", () => this.#keep());
+  }
 
   get current(): Tab {
     return this.all[this.at] ?? (this.all[0] as Tab);
@@ -50,7 +63,7 @@ class Tabs {
   }
 
   close(index: number): void {
-    this.all[index]?.ending?.abort();
+    this.all[index]?.ending?.abort(); // and with it what runs
     this.all.splice(index, 1);
     if (this.all.length === 0) this.all.push(new Tab({ name: "Tab 1" }));
     if (this.at >= index) this.at = Math.max(0, this.at - 1);
@@ -62,9 +75,19 @@ class Tabs {
     this.keep();
   }
 
+  /** Keeps them soon. */
   keep(): void {
-    store("tabs", this.all.map((tab) => tab.kept));
-    store("tab", this.at);
+    this.#soon ??= setTimeout(() => this.#keep(), SOON);
+  }
+
+  #keep(): void {
+    clearTimeout(this.#soon);
+    this.#soon = undefined;
+    const kept = this.all.map((tab) => tab.kept);
+    for (const into of [sessionStorage, localStorage]) {
+      store("tabs", kept, into);
+      store("tab", this.at, into);
+    }
   }
 
   #free(): string {

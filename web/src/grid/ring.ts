@@ -1,36 +1,52 @@
-/** The last so many of what was added. */
+/** The last so many of what was added, and no more than so much of it: each has a size. */
 export class Ring<T> {
-  #items: T[] = [];
+  #items: (T | undefined)[] = [];
+  #sizes: number[] = [];
   #begin = 0;
+  #length = 0;
+  #total = 0;
   /** How many were added. */
   added = 0;
 
-  constructor(readonly size: number) {}
+  constructor(
+    readonly most: number,
+    readonly largest = Infinity,
+  ) {}
 
   get length(): number {
-    return this.#items.length;
+    return this.#length;
   }
 
   /** How many were added that are there no more. */
   get lost(): number {
-    return this.added - this.#items.length;
+    return this.added - this.#length;
   }
 
-  add(item: T): void {
+  /** Adds one; the oldest ones go where there is no room, but the last one is always there. */
+  add(item: T, size = 0): void {
     this.added++;
-    if (this.#items.length < this.size) {
-      this.#items.push(item);
-      return;
-    }
-    this.#items[this.#begin] = item;
-    this.#begin = (this.#begin + 1) % this.size;
+    this.#total += size;
+    if (this.#length === this.most) this.#drop();
+    while (this.#length > 0 && this.#total > this.largest) this.#drop();
+    const at = (this.#begin + this.#length++) % this.most;
+    this.#items[at] = item;
+    this.#sizes[at] = size;
   }
 
   at(index: number): T | undefined {
-    return this.#items[(this.#begin + index) % this.#items.length];
+    return index < 0 || index >= this.#length ? undefined : this.#items[(this.#begin + index) % this.most];
   }
 
-  all(): T[] {
-    return [...this.#items.slice(this.#begin), ...this.#items.slice(0, this.#begin)];
+  /** All of them, or those from a place on. */
+  all(from = 0): T[] {
+    const begin = Math.max(0, from);
+    return Array.from({ length: Math.max(0, this.#length - begin) }, (_, i) => this.at(begin + i) as T);
+  }
+
+  #drop(): void {
+    this.#total -= this.#sizes[this.#begin] ?? 0;
+    this.#items[this.#begin] = undefined;
+    this.#begin = (this.#begin + 1) % this.most;
+    this.#length--;
   }
 }

@@ -3,14 +3,19 @@ import type { Column } from "../rest/rows";
 import { Ring } from "./ring";
 
 export const KEPT = 10_000;
+/** Characters of all rows that are kept: rows of a megabyte each are fewer. */
+export const LARGEST = 50_000_000;
 
-/** A row: its number, from 1, and its values. */
+/** A row: its number, from 1, and its values. `gap`: rows between it and the one before may be missing. */
 export interface Row {
   number: number;
   values: Json[];
+  gap?: true;
 }
 
-/** The rows of a query that are shown. They change ten times a second at most, however many come. */
+const STEP = 100; // ms
+
+/** The rows of a query that are shown. They change ten times a second at most, however many come, and not while nobody sees them. */
 export class Rows {
   columns = $state.raw<Column[]>([]);
   /** What is shown: filtered, and without what came behind a pause. */
@@ -19,37 +24,76 @@ export class Rows {
   lost = $state(0);
   paused = $state(false);
   filter = $state("");
-  #ring = new Ring<Row>(KEPT);
-  /** What is shown during a pause. */
+  #ring: Ring<Row>;
+  #gap = false;
+  /** The number of the last row that was compared with the filter. */
+  #seen = 0;
+  /** What was there when a pause began. */
   #frozen: Row[] | null = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #coming = false;
 
-  add(rows: Json[][]): void {
-    for (const values of rows) this.#ring.add({ number: this.#ring.added + 1, values });
-    this.#timer ??= setTimeout(() => this.#come(), 100);
+  constructor(kept = KEPT, largest = LARGEST) {
+    this.#ring = new Ring<Row>(kept, largest);
+  }
+
+  /** Adds rows; `sizes`: the characters of each. */
+  add(rows: Json[][], sizes: number[] = []): void {
+    rows.forEach((values, i) => {
+      const row: Row = { number: this.#ring.added + 1, values };
+      if (this.#gap) row.gap = true;
+      this.#gap = false;
+      this.#ring.add(row, sizes[i] ?? 0);
+    });
+    if (this.#coming) return;
+    this.#coming = true;
+    setTimeout(() => this.#come(), STEP);
+  }
+
+  /** Rows may be missing between those that are there and the next one. */
+  breaks(): void {
+    this.#gap = this.#ring.added > 0;
   }
 
   pause(paused: boolean): void {
     this.paused = paused;
-    this.#frozen = paused ? this.#ring.all() : null;
+    this.#frozen = null;
     this.#show();
+    if (paused) this.#frozen = this.#ring.all();
   }
 
   narrow(filter: string): void {
     this.filter = filter;
-    this.#show();
+    if (this.#frozen !== null) this.shown = this.#narrowed(this.#frozen);
+    else this.#show(true);
   }
 
   #come(): void {
-    this.#timer = undefined;
+    if (globalThis.document?.hidden) {
+      document.addEventListener("visibilitychange", () => this.#come(), { once: true });
+      return;
+    }
+    this.#coming = false;
     this.added = this.#ring.added;
     if (!this.paused) this.#show();
   }
 
-  #show(): void {
-    const all = this.#frozen ?? this.#ring.all();
+  /** Shows what is there: of rows that were compared with the filter before, only those that have gone are looked for. */
+  #show(anew = false): void {
+    const first = this.#ring.lost + 1;
+    this.lost = this.#ring.lost;
+    if (this.filter === "") {
+      this.shown = this.#ring.all();
+    } else {
+      const before = anew ? [] : this.shown;
+      const gone = before.findIndex((row) => row.number >= first);
+      const fresh = this.#narrowed(this.#ring.all(anew ? 0 : this.#seen - this.#ring.lost));
+      this.shown = [...(gone < 0 ? [] : before.slice(gone)), ...fresh];
+    }
+    this.#seen = this.#ring.added;
+  }
+
+  #narrowed(rows: Row[]): Row[] {
     const wanted = this.filter.toLowerCase();
-    this.lost = (all[0]?.number ?? 1) - 1;
-    this.shown = wanted === "" ? all : all.filter((row) => row.values.some((v) => cellText(v).toLowerCase().includes(wanted)));
+    return wanted === "" ? rows : rows.filter((row) => row.values.some((v) => cellText(v).toLowerCase().includes(wanted)));
   }
 }

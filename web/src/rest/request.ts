@@ -3,18 +3,23 @@ import { login } from "../state/login.svelte";
 import { asProblem, isEnded, Problem, problemOf } from "./problem";
 
 /** The page is at …/ui/, the endpoints are beside it. */
-const BASE = new URL("..", location.href.replace(/#.*/, ""));
+export const BASE = new URL("..", location.href.replace(/#.*/, ""));
 
 export interface Options {
   body?: unknown;
   accept?: string;
   signal?: AbortSignal;
+  /** By which login, where it is not the one of the page. */
+  authorization?: string;
 }
 
 /** Sends a request; raises Problem for an answer that is an error, and for none. */
-export async function send(path: string, { body, accept = "application/json", signal }: Options = {}): Promise<Response> {
+export async function send(path: string, { body, accept = "application/json", signal, authorization }: Options = {}): Promise<Response> {
+  // What goes on by itself does not try a login that is refused again and again: the server counts that.
+  if (authorization === undefined && login.problem !== null) throw login.problem;
   const headers: Record<string, string> = { Accept: accept };
-  if (login.authorization) headers["Authorization"] = login.authorization;
+  const asked = authorization ?? login.authorization;
+  if (asked) headers["Authorization"] = asked;
   // Without credentials of its own the browser does not ask for a password in a window of its own.
   const init: RequestInit = { headers, credentials: "omit", cache: "no-store" };
   if (body !== undefined) {
@@ -30,7 +35,8 @@ export async function send(path: string, { body, accept = "application/json", si
   }
   if (answer.ok) return answer;
   const problem = problemOf(await answer.json().catch(() => null), answer.status);
-  if (answer.status === 401) login.ask(problem);
+  // An answer to a login that is not the page's any more says nothing of the present one.
+  if (answer.status === 401 && asked === login.authorization) login.ask(problem);
   throw problem;
 }
 

@@ -12,7 +12,8 @@ export interface Column {
 
 export interface Takes {
   columns(columns: Column[], queryId: string): void;
-  rows(rows: Json[][]): void;
+  /** `sizes`: the characters of each row. */
+  rows(rows: Json[][], sizes: number[]): void;
 }
 
 const DELIMITED = "application/vnd.ksqlapi.delimited.v1";
@@ -30,13 +31,30 @@ export async function stream(
   const printed = answer.headers.get("x-query-id"); // PRINT has lines of text, and no header
   if (printed !== null) takes.columns([{ name: "Record", type: "" }], printed);
   for await (const batch of lines(answer.body)) {
-    takes.rows(printed !== null ? batch.map((line) => [line]) : batch.flatMap((line) => row(line, takes)));
+    const [rows, sizes]: [Json[][], number[]] = [[], []];
+    try {
+      for (const line of batch) {
+        const values = printed !== null ? record(line) : row(line, takes);
+        if (values === null) continue;
+        rows.push(values);
+        sizes.push(line.length);
+      }
+    } finally {
+      takes.rows(rows, sizes); // also those ahead of a line that says why there are no more
+    }
   }
 }
 
-function row(line: string, takes: Takes): Json[][] {
+/** A line of PRINT, which begins with a word; its last one may say why there are no more. */
+function record(line: string): Json[] {
+  if (line.startsWith('{"@type":')) throw problemOf(JSON.parse(line), 200);
+  return [line];
+}
+
+/** The values of a line; null of the one that names the columns. */
+function row(line: string, takes: Takes): Json[] | null {
   const value = parseDigits(line);
-  if (Array.isArray(value)) return [value];
+  if (Array.isArray(value)) return value;
   const told = value as { queryId?: string; columnNames?: string[]; columnTypes?: string[]; "@type"?: string };
   if (told["@type"] !== undefined) throw problemOf(told, 200);
   if (told.columnNames !== undefined) {
@@ -45,5 +63,5 @@ function row(line: string, takes: Takes): Json[][] {
       told.queryId ?? "",
     );
   }
-  return [];
+  return null;
 }

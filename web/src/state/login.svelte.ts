@@ -13,13 +13,9 @@ class Login {
     this.problem = problem;
   }
 
-  withPassword(name: string, password: string): void {
-    const bytes = new TextEncoder().encode(`${name}:${password}`);
-    this.#take(`Basic ${btoa(String.fromCharCode(...bytes))}`);
-  }
-
-  withToken(token: string): void {
-    this.#take(`Bearer ${token}`);
+  /** Takes a login that the server has let in. */
+  enter(authorization: string): void {
+    this.#take(authorization);
   }
 
   leave(): void {
@@ -34,3 +30,14 @@ class Login {
 }
 
 export const login = new Login();
+
+/** The header for a name and a password. */
+export function basic(name: string, password: string): string {
+  const bytes = new TextEncoder().encode(`${name}:${password}`);
+  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
+}
+
+/** The header for a token. */
+export function bearer(token: string): string {
+  return `Bearer ${token}`;
+}

@@ -37,7 +37,7 @@ function each<T extends object>(before: Record<string, T>, told: Record<string, 
 
 const STEPS = 60;
 
-type Trails = Record<string, { rates: number[]; lags: number[] }>;
+export type Trails = Record<string, { rates: number[]; lags: number[] }>;
 
 /** The last values of each query with those of now. */
 export function trails(before: Trails, queries: Record<string, QueryFigures>): Trails {

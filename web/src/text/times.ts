@@ -14,3 +14,8 @@ export function local(ms: number): string {
 export function utc(ms: number): string {
   return `${new Date(ms).toISOString().replace("T", " ").replace("Z", "")} UTC`;
 }
+
+/** A time of today, without the day. */
+export function time(ms: number): string {
+  return new Date(ms).toLocaleTimeString();
+}
