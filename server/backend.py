@@ -185,7 +185,7 @@ class Backend:
         self._workers = Workers(THREADS, "call")
         self._health = Workers(HEALTH_THREADS, "health")
         self.samples: Mapping[str, Callable[[], str]] = {}
-        """Of ``ksqlpy dev``: what makes sample data, by name, for the principal who asks, and says what there is then."""
+        """Of ``ksqlpy dev``: what makes sample data, by name, for the principal who asks, and says what there is."""
         self._open: set[Stream] = set()
         self._waiting: set[threading.Event] = set()
 

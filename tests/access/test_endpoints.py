@@ -118,6 +118,7 @@ ASKED: dict[str, list[Ask]] = {
         ("POST", "/plan", {"folder": "/"}),
     ],
     "/plan/apply": [("POST", "/plan/apply", {"id": "x", **PROJECT})],
+    "/samples": [("POST", "/samples", {"name": "{x}_in"})],
     "/ui": [("GET", "/ui", None)],
     "/ui/{path:text}": [("GET", "/ui/", None), ("GET", "/ui/source/{x}_in", None)],
     "/openapi.json": [("GET", "/openapi.json", None)],

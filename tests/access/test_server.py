@@ -106,6 +106,7 @@ ENDPOINTS = {
     "/queries/{query:text}/log": "needs OPERATE on what the query writes",
     "/whoami": "tells one's own",
     **dict.fromkeys(("/plan", "/plan/apply"), STATEMENTS),
+    "/samples": "needs CREATE and INSERT on all",
     **dict.fromkeys(("/ui", "/ui/{path:text}"), NOTHING),
     "/ksql/terminate": "needs ADMIN",
     "/ws/query": STATEMENTS,

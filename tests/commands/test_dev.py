@@ -317,15 +317,19 @@ class Rides:
             self.there[topic] += 1
 
 
+def taxi_at(pace: sample.Pace) -> sample.Taxi:
+    """The sample without brokers."""
+    return sample.Taxi("", lambda text: None, pace)  # type: ignore[arg-type]
+
+
 def test_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     written = Rides(monkeypatch)
     engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
-    with ServerThread(engine) as server, Client(server.url) as client:
-        with sample.Taxi("", lambda text: None, sample.Pace(4000, 1e6)) as taxi:  # type: ignore[arg-type]
-            said = "sample taxi: 263 zones, 6 queries, 4,000 rides at once, 2,500 at 1e+06 a second"
-            assert taxi.make(client.statements) == said
-            assert until(lambda: written.there["taxi_rides"] == 6500)
-            assert taxi.make(client.statements) == "sample taxi: is there already"
+    with ServerThread(engine) as server, Client(server.url) as client, taxi_at(sample.Pace(4000, 1e6)) as taxi:
+        said = "sample taxi: 263 zones, 6 queries, 4,000 rides at once, 2,500 at 1e+06 a second"
+        assert taxi.make(client.statements) == said
+        assert until(lambda: written.there["taxi_rides"] == 6500)
+        assert taxi.make(client.statements) == "sample taxi: is there already"
     assert len(engine.catalog.queries) == 6
     zones = written.times["taxi_zones"]
     assert (written.there["taxi_zones"], zones < min(r.time for r in read_rides(FILES.rides))) == (263, True)
@@ -336,7 +340,7 @@ def test_the_sample_goes_on_where_an_earlier_server_has_ended(monkeypatch: pytes
     written = Rides(monkeypatch, there=4600)
     engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
     engine.execute("CREATE STREAM rides (v INT KEY) WITH (KAFKA_TOPIC='x', VALUE_FORMAT='JSON', PARTITIONS=1);")
-    with sample.Taxi("", lambda text: None, sample.Pace(4500, 1e6)) as taxi:  # type: ignore[arg-type]
+    with taxi_at(sample.Pace(4500, 1e6)) as taxi:
         assert taxi.make(engine.execute) == "sample taxi: is there already, 1,900 at 1e+06 a second"
         assert until(lambda: written.there["taxi_rides"] == 6500)
 
@@ -344,7 +348,7 @@ def test_the_sample_goes_on_where_an_earlier_server_has_ended(monkeypatch: pytes
 def test_rides_end_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     written = Rides(monkeypatch)
     engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
-    with sample.Taxi("", lambda text: None, sample.Pace(10, 0.01)) as taxi:  # type: ignore[arg-type]
+    with taxi_at(sample.Pace(10, 0.01)) as taxi:
         taxi.make(engine.execute)
         assert until(lambda: written.there["taxi_rides"] == 11)  # the next one would come after 100 s
 
