@@ -1,6 +1,6 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
 [formats] [format-latency] [reads] [pauses] [calls] [many-functions] [library] [cluster] [growth] [driver] [server]
-[functions] [nexmark]`.
+[functions] [nexmark] [page]`.
 
 Without arguments the first four.
 
@@ -14,6 +14,8 @@ there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in -
 `many-functions` measures the memory of --queries queries with a Python function each, beside as many without.
 
 `library` measures programs that use ksqlpy as a library.
+
+`page` measures the web page in Chromium: `make web` ahead of it. --parts takes some of its parts.
 
 `functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
 out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
@@ -52,6 +54,8 @@ from bench.join_state import join_state
 from bench.library import library
 from bench.many import beside_functions, many, warm_start
 from bench.nexmark.run import QUERIES, nexmark
+from bench.page import PARTS as PAGE_PARTS
+from bench.page import page
 from bench.python_peers import python_peers
 from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
@@ -64,7 +68,7 @@ from ksqlpy.runtime.statements.functions import ENABLED
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library", "many-functions", "nexmark")
+ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library", "many-functions", "nexmark", "page")
 """These start servers of their own."""
 LONG = (
     "churn",
@@ -238,7 +242,11 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
         return growth(arguments.records, arguments.rounds, arguments.partitions or 8)
     if part == "server":
         many = {"queries": arguments.queries, "records": arguments.records, "rounds": arguments.rounds}
-        return server(arguments.jobs, seconds=arguments.seconds, master=arguments.master, **many)
+        return server(arguments.jobs, seconds=arguments.seconds or 10, master=arguments.master, **many)
+    if part == "page":
+        load = {"rate": arguments.rate_given or 5000, "seconds": arguments.seconds or 600}
+        own = {"rounds": arguments.rounds, "queries": arguments.queries, "master": arguments.master}
+        return page(arguments.of_page, **load, **own)
     if part == "library":
         return library(arguments.records, arguments.rounds)
     if part == "functions":
@@ -252,11 +260,19 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
 
 
+def _parts(text: str) -> list[str]:
+    """Names of parts of page."""
+    names = text.split(",")
+    if unknown := set(names) - set(PAGE_PARTS):
+        raise argparse.ArgumentTypeError(f"there is no {', '.join(sorted(unknown))}")
+    return names
+
+
 def main() -> int:
     """Measures what the arguments ask for; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", help="what to measure")
-    parser.add_argument("--rate", type=int, default=500, help="records a second (500)")
+    parser.add_argument("--rate", type=int, help="records a second (500; rows of page 5,000)")
     parser.add_argument("--intervals", type=int, default=10, help="checkpoint intervals to span (10)")
     parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
     parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
@@ -272,13 +288,16 @@ def main() -> int:
         "--seed", type=int, default=1, help="of the orders of functions, and of the events of nexmark (1)"
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
-    parser.add_argument("--seconds", type=float, default=10, help="of a round of a job of server (10)")
+    parser.add_argument("--seconds", type=float, help="of a round of a job of server (10), of the rows of page (600)")
+    of_page = ",".join(PAGE_PARTS)
+    parser.add_argument("--parts", dest="of_page", type=_parts, default=of_page, help=f"of page ({of_page})")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
     parser.add_argument(
         "--keys", type=int, default=10_000_000, help="keys or rows of churn, keys and join-state (10,000,000)"
     )
     parser.add_argument("--master", default="local[512]", help="the Spark master (%(default)s)")
     arguments = parser.parse_args()
+    arguments.rate_given, arguments.rate = arguments.rate, arguments.rate or 500
     parts = arguments.parts or PARTS
     if unknown := set(parts) - {*PARTS, *LONG}:
         parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join((*PARTS, *LONG))}")

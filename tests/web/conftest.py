@@ -5,9 +5,7 @@ What is missing is said by the skip: the page is built by ``make web``, which ne
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,32 +13,18 @@ import pytest
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.server.run import ServerThread
 from tests.support.real_server import real_server
+from tests.web.chromium import BUILT, PROGRAMS, QUIET, chromium
 from tests.web.watched import Watched, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-"""A browser that asks nothing of the network by itself."""
-
-BUILT = Path(__file__).parents[2] / "ksqlpy" / "web" / "static" / "index.html"
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """One browser for all tests; each has a context of its own."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    program = chromium()
     if program is None:
         pytest.skip(f"there is none of {', '.join(PROGRAMS)}")
     if not BUILT.exists():
