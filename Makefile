@@ -6,10 +6,10 @@ BIN := .venv/bin
 STAMP := .venv/.setup
 TO ?= build/jars
 
-.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage test-web web qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage test-web web picture qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-requests | test-damage | test-web | web | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-requests | test-damage | test-web | web | picture | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -101,6 +101,10 @@ $(MODULES): web/package.json web/package-lock.json
 test-web: setup web
 	cd web && npm test --silent
 	$(BIN)/pytest tests/web $(ARGS)
+
+# The picture of the page in README.md, docs/web-page.png, taken anew.
+picture: setup web
+	KSQLPY_REWRITE=1 $(BIN)/pytest tests/web/test_sample.py -k move $(ARGS)
 
 # ksqlDB's own test cases, which are under another licence and lie outside of this folder.
 # make qtt ARGS='--filter elements --verbose'

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.server.run import ServerThread
 from tests.harness.server import Server, free_port
@@ -53,7 +54,7 @@ EARLIEST = "SET 'auto.offset.reset' = 'earliest'; "
 def process(browser: Browser, broker: EmbeddedKafka, tmp_path: Path) -> Iterator[Server]:
     """A server as a process of its own, which is stopped and started on the same port."""
     settings = {"ksql.service.id": "web_restart", "ksqlpy.warm.up": "false", "ksqlpy.spark.memory": "700m"}
-    server = Server(broker.connection, tmp_path, settings)
+    server = Server(KafkaConnection(broker.bootstrap), tmp_path, settings)
     server.start()
     yield server
     server.close()
