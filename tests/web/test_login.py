@@ -80,6 +80,22 @@ def test_what_a_role_refuses_is_not_there(opened: Callable[..., Page]) -> None:
     results(page).get_by_role("alert").wait_for()  # the server refuses it all the same
 
 
+def test_who_logs_in_again_finds_his_rows(page: Page, users: Path) -> None:
+    add_user(users, "eve", GUEST[1], frozenset({"reader"}))
+    log_in(page, "eve", GUEST[1])
+    page.get_by_role("navigation").get_by_text("eve").wait_for()
+    write_and_run(page, "SHOW STREAMS;")
+    results(page).get_by_text("RIDES").first.wait_for()
+    add_user(users, "eve", "another word 2", frozenset({"reader"}))
+    page.get_by_role("form", name="Log in").wait_for()
+    assert not results(page).is_visible(), "it is hidden from who stands there"
+    page.get_by_label("Password", exact=True).fill("another word 2")  # the name is there
+    page.get_by_role("button", name="Log in").click()
+    results(page).get_by_text("RIDES").first.wait_for()
+    page.get_by_role("link", name="Queries").click()
+    page.get_by_role("row").filter(has_text="CTAS_FARES").get_by_text("RUNNING").wait_for()  # figures come again
+
+
 def test_a_login_that_ends_is_asked_for_again(page: Page, users: Path) -> None:
     log_in(page, *GUEST)
     page.get_by_role("navigation").get_by_text("bob").wait_for()
