@@ -254,7 +254,8 @@ class Pulled:
         how = plainly
 
         def rows(messages: Sequence[Message]) -> list[list[Any]]:
-            return [*self._made(asked, map(record_of, messages), how, closing)]
+            wanted = threading.Event()  # also when the query has ended, as it has when the last piece is given
+            return [*self._made(asked, map(record_of, messages), how, wanted)]
 
         reading = Reading(rows, raw_of, bulk)
         found = in_bulk(asked.read.source.topic, start, end, consumer, closing)

@@ -84,6 +84,16 @@ def test_a_pull_query_by_spark_and_a_lookup(engine: Engine) -> None:
     assert engine.query("SELECT * FROM revenue WHERE borough = 'nowhere';").fetchall() == []
 
 
+def test_all_rows_of_a_large_stream(engine: Engine) -> None:
+    engine.sql("CREATE STREAM large (id INT, t STRING) WITH (KAFKA_TOPIC='large', VALUE_FORMAT='JSON', PARTITIONS=1);")
+    count = 20_000
+    engine.insert("large", ({"id": n, "t": "x" * 80} for n in range(count)))
+    assert [row.id for row in engine.query("SELECT * FROM large;")] == [*range(count)]
+    assert engine.query("SELECT id FROM large;").arrow()["ID"].to_pylist() == [*range(count)]
+    with ServerThread(engine._engine) as server, connect(server.url) as session:
+        assert [row.id for row in session.query("SELECT * FROM large;")] == [*range(count)]
+
+
 def test_a_push_query_ends_when_another_thread_closes_it(engine: Engine) -> None:
     with engine.query("SELECT id FROM rides EMIT CHANGES", properties={"auto.offset.reset": "latest"}) as push:
         threading.Timer(1.0, push.close).start()
