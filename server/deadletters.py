@@ -70,8 +70,8 @@ async def summary(request: Request) -> JsonResponse:
     """How many letters there are whose topics one may read, by query, topic and reason."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = parse_body(await request.body() or b"{}", Counted)
-    asked = backend.engine.count_letters, body.query, body.topic, body.letters_topic
-    return JsonResponse(await backend.call_for(request, *asked), media_type=media_type)
+    told = await backend.call_for(request, backend.engine.count_letters, body.query, body.topic, body.letters_topic)
+    return JsonResponse(told, media_type=media_type)
 
 
 @router.post("/deadletters/replay")

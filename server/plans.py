@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -151,10 +152,9 @@ def _may_run_code(engine: Engine) -> None:
 
 def _inside(path: Path, roots: Sequence[Path]) -> Path:
     """A path without links, if it lies below one of these folders; raises ConfigProblem ``folder-not-allowed``."""
-    try:
+    real: Path | None = None
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no path at all, or a circle of links
         real = path.resolve()
-    except (OSError, RuntimeError, ValueError):  # no path at all, or a circle of links
-        real = None
     if real is None or not path.is_absolute() or not any(real.is_relative_to(root) for root in roots):
         raise ConfigProblem(
             "folder-not-allowed",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,14 +55,14 @@ class Fault:
         return "\n".join([f"{self.file.name}:{line}:{column}: {head}", *drawing])
 
 
-def say_variables(error: KsqlError, file: File, known: Iterable[str]) -> KsqlError:
+def say_variables(error: KsqlError, file: File, known: Container[str]) -> KsqlError:
     """The error, with a hint that names the variables at its place that have no value, and says how they get one.
 
-    In a string such a reference stays as it is, so that the error speaks of a text that nobody meant.
+    ``known``: those that have one, in upper case. In a string such a reference stays as it is, so that the error speaks
+    of a text that nobody meant.
     """
     place = file.sql[error.span.start : error.span.end] if error.span is not None else ""
-    given = {name.upper() for name in known}
-    missing = [name for name in dict.fromkeys(_REFERENCE.findall(place)) if name.upper() not in given]
+    missing = [name for name in dict.fromkeys(_REFERENCE.findall(place)) if name.upper() not in known]
     if missing:
         values = " ".join(f"-d {name}=…" for name in missing)
         names = f"{' and '.join(missing)} {'has' if len(missing) == 1 else 'have'}"

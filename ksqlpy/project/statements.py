@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -23,7 +23,7 @@ class Statement:
     """A statement of a file.
 
     ``properties``: those that SET has made for it in its file; ``makes``, ``uses``: names of sources, of types as
-    ``type NAME``, and of functions as ``function NAME``; ``variables``: names of those that have a value.
+    ``type NAME``, and of functions as ``function NAME``; ``variables``: whether a name, in upper case, has a value.
     """
 
     file: File
@@ -31,7 +31,7 @@ class Statement:
     properties: Mapping[str, object] = field(default_factory=dict)
     makes: frozenset[str] = frozenset()
     uses: frozenset[str] = frozenset()
-    variables: frozenset[str] = frozenset()
+    variables: Container[str] = ()
 
     @property
     def of_session(self) -> bool:
@@ -63,9 +63,9 @@ def statements_of(
 
     ``any_property``: SET may name a property that only the server knows.
     """
-    properties: dict[str, object] = {}
-    known = {name.upper() for name in variables}
-    for part in _parts(file, variables):
+    properties: Mapping[str, object] = {}
+    changes: dict[str, list[tuple[int, bool]]] = {name.upper(): [(0, True)] for name in variables}
+    for number, part in enumerate(_parts(file, variables)):
         if isinstance(part, Refused):
             yield part
             continue
@@ -77,15 +77,29 @@ def statements_of(
                 e.span, e.sql = Span(part.start, part.start + len(part.text)), file.sql
                 yield Refused(file, e)
                 continue
-        yield Statement(file, part, dict(properties), frozenset(_made(node)), frozenset(_used(node)), frozenset(known))
+        made, used = frozenset(_made(node)), frozenset(_used(node))
+        yield Statement(file, part, properties, made, used, _Known(changes, number))
         if isinstance(node, nodes.SetProperty):
-            properties[node.this.this] = node.expression.this
+            properties = {**properties, node.this.this: node.expression.this}
         elif isinstance(node, nodes.UnsetProperty):
-            properties.pop(node.this.this, None)
-        elif isinstance(node, nodes.Define):
-            known.add(node.this.this.upper())
-        elif isinstance(node, nodes.Undefine):
-            known.discard(node.this.this.upper())
+            properties = {name: value for name, value in properties.items() if name != node.this.this}
+        elif isinstance(node, nodes.Define | nodes.Undefine):
+            changes.setdefault(node.this.this.upper(), []).append((number + 1, isinstance(node, nodes.Define)))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The variables that have a value for a statement of a file; a set for each would be a large one, for many.
+
+    ``changes``: from which statement on a variable has one, and from which it has none.
+    """
+
+    changes: Mapping[str, Sequence[tuple[int, bool]]]
+    number: int
+
+    def __contains__(self, name: object) -> bool:
+        said = [known for number, known in self.changes.get(str(name), ()) if number <= self.number]
+        return bool(said) and said[-1]
 
 
 def only_define(statements: Iterable[Statement]) -> bool:

@@ -93,7 +93,7 @@ def check_text(
             found.diagnostics.append(problem)
         if problem is not None or not checked:
             broken |= part.makes
-    if endless is not None:
+    if endless is not None and len(found.diagnostics) < MOST:
         found.diagnostics.append(Diagnostic(endless.span or spans[-1], endless, waits=True))
     found.diagnostics.sort(key=lambda d: d.span.start)
     return found

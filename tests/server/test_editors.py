@@ -232,6 +232,7 @@ LONG = {
     "parentheses": ("SELECT " + "(" * 100_000, ""),
     "a comment": ("/*" + "*" * 500_000, ""),
     "blanks": (" \n" * 250_000, ""),
+    "variables": ("".join(f"DEFINE a{n} = '1';CREATE TYPE t{n} AS INT;" for n in range(3_000)), ""),
     "joins": ("SELECT * FROM rides a" + " JOIN rides b" * 10_000, " ON "),
 }
 """Texts of one kind of thing, in two pieces; before one of them the server stood still."""

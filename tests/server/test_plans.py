@@ -209,10 +209,11 @@ $$;"""
             _shown(engine, project)
         assert e.value.code == "functions-off" and not made.exists()
         engine.brokers.config = on
-        with contextlib.closing(Noted()) as engine.python:  # with the user and the memory that the server gives them
+        with contextlib.closing(Noted()) as workers:  # with the user and the memory that the server gives them
+            engine.python = workers
             shown = _shown(engine, project)
             assert ("create", "THRICE") in [(c["action"], c["name"]) for c in shown["changes"]]
-            assert "THRICE" in engine.python.loaded and made.exists()
+            assert "THRICE" in workers.loaded and made.exists()
 
 
 def test_functions_of_a_folder_are_of_the_project_for_administrators(engine: AccessEngine, tmp_path: Path) -> None:
