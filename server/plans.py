@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from ksqlpy.access import EVERYTHING, Need, Right
-from ksqlpy.errors import ConfigProblem, KsqlError, file_reason, shown
+from ksqlpy.errors import ConfigProblem, KsqlError, cut, file_reason, shown
 from ksqlpy.server.backend import Engine, begin
 from ksqlpy.server.statements import text_variables
 from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, encode, read_body
@@ -158,7 +158,7 @@ def _inside(path: Path, roots: Sequence[Path]) -> Path:
     if real is None or not path.is_absolute() or not any(real.is_relative_to(root) for root in roots):
         raise ConfigProblem(
             "folder-not-allowed",
-            f"the server may not read {shown(str(path))} for projects",
+            f"the server may not read {cut(repr(str(path)), 300)} for projects",
             hint=f"the server property {FOLDERS} lists the folders of projects",
         )
     return real

@@ -168,7 +168,7 @@ class _Planner:
             self.plan.faults.sort(key=lambda f: (order[id(f.file)], f.span.start))
 
     def _read(self, files: Sequence[File], variables: Mapping[str, str]) -> list[Statement]:
-        found = []
+        found: list[Statement] = []
         for file in files:
             for part in statements_of(file, variables):
                 if len(self.plan.faults) >= FAULTS:
