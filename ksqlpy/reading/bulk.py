@@ -70,7 +70,7 @@ class _Other(Exception):
     """Arrow would read it otherwise than we do."""
 
 
-_REFUSED = (_Other, ValueError, TypeError, ArithmeticError, NotImplementedError)
+_REFUSED = (_Other, ValueError, LookupError, TypeError, ArithmeticError, NotImplementedError)
 """Arrow's own errors are some of these."""
 
 

@@ -21,7 +21,10 @@ from ksqlpy.reading.messages import record_of
 __all__ = ["AT_FIRST", "PATIENCE", "in_bulk", "one_by_one"]
 
 AT_FIRST = 5_000
-"""Records that are read before the first of them are given, and of a piece in bulk."""
+"""Records that are read before the first of them are given."""
+
+_TOGETHER = 20_000
+"""Records that are given at once in bulk."""
 
 _IDLE_SECONDS = 0.1
 _SCANS = threading.Semaphore(4)
@@ -64,11 +67,11 @@ def in_bulk(
     consumer: Callable[[], Consumer],
     closing: threading.Event,
 ) -> Iterator[list[Message]]:
-    """The same as messages, :data:`_BYTES` of them together, for who wants all."""
+    """The same as messages, :data:`_TOGETHER` of them at most, for who wants all."""
     left = _to_read(start, end)
     while left and not closing.is_set():
-        if found := _some(topic, left, consumer, closing, 2**31, AT_FIRST):
-            yield found
+        found = _some(topic, left, consumer, closing, 2**31, AT_FIRST)
+        yield from (found[i : i + _TOGETHER] for i in range(0, len(found), _TOGETHER))
 
 
 def _to_read(start: Mapping[str, int], end: Mapping[str, int]) -> _Left:
