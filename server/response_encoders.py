@@ -141,7 +141,8 @@ def _arrow_stream(batch: Any) -> bytes:
     with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
     data = sink.getvalue()
-    return b'{"arrowBytes":%d}\n' % data.size + data.to_pybytes()
+    sent: bytes = data.to_pybytes()
+    return b'{"arrowBytes":%d}\n' % len(sent) + sent
 
 
 @lru_cache(1)

@@ -45,7 +45,7 @@ _OPEN, _SHUT = {ord("{")}, {ord("}")}
 _BLOCK = 2**22
 """Bytes that Arrow parses in one piece: a record must fit into it."""
 
-_AS_NUMBERS = {DATE: INTEGER, TIME: INTEGER, TIMESTAMP: BIGINT}
+_AS_NUMBERS: Mapping[SqlType, SqlType] = {DATE: INTEGER, TIME: INTEGER, TIMESTAMP: BIGINT}
 """What days and milliseconds are read as."""
 _PLAIN = {BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING}
 _CODES: Mapping[SqlType, str] = {INTEGER: "i", BIGINT: "q", DOUBLE: "d"}

@@ -38,6 +38,9 @@ __all__ = ["reader", "table", "to_pandas", "to_polars"]
 _ROWS = 65_536
 """Rows of a batch at most."""
 
+_DAY = 86_400_000
+"""Milliseconds."""
+
 Rows = Sequence[Sequence[Any]]
 
 
@@ -186,6 +189,8 @@ def _times(type_: SqlType) -> Callable[[Sequence[Any], Any, Any], Any]:
 
     def read(values: Sequence[Any], made: Any, arrow: Any) -> Any:
         if not isinstance(next((v for v in values if v is not None), None), str):
+            if type_ == TIME:  # the end of the day is its begin, as it is in rows
+                values = [None if v is None else v % _DAY for v in values]
             return arrow.array(values, made)
         if type_ != TIME:
             try:

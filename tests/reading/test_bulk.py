@@ -98,7 +98,22 @@ def same(one: pa.Table | str, other: pa.Table | str) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return isinstance(one, str) and isinstance(other, str) and one == other
     # NaN is not equal to itself; -0.0 is to 0.0, but not as text.
-    return one.schema == other.schema and repr(one.to_pylist()) == repr(other.to_pylist())
+    return one.schema == other.schema and repr(values(one)) == repr(values(other))
+
+
+def values(found: pa.Table) -> list[Any]:
+    """Those of all columns; times as numbers, since Python has not all of them."""
+    return [found.column(n).cast(numbers(found.schema.field(n).type)).to_pylist() for n in found.column_names]
+
+
+def numbers(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(type_):
+        return pa.list_(numbers(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([(f.name, numbers(f.type)) for f in type_])
+    if pa.types.is_timestamp(type_):
+        return pa.int64()
+    return pa.int32() if pa.types.is_date(type_) or pa.types.is_time(type_) else type_
 
 
 @pytest.mark.parametrize(("type_", "value"), VALUES, ids=[f"{t} {v}" for t, v in VALUES])
@@ -160,7 +175,8 @@ KEYS: list[tuple[str, str, list[bytes | None], bool]] = [
     ("INT", "KAFKA", [None, None], True),
     ("INT", "KAFKA", [None, b"\0\0\0\1"], False),
     ("BIGINT", "KAFKA", [b"\x80" + bytes(7), bytes(7) + b"\1"], True),
-    ("DOUBLE", "KAFKA", [b"\x7f\xf8" + bytes(6), b"\x80" + bytes(7), b"\xff\xf0" + bytes(6)], True),
+    ("DOUBLE", "KAFKA", [b"\x7f\xf8" + bytes(6), b"\x3f\xe0" + bytes(6), b"\xff\xf0" + bytes(6)], True),
+    ("DOUBLE", "KAFKA", [b"\x80" + bytes(7), bytes(8)], False),
     ("STRING", "KAFKA", [b"a", None, b"", "é".encode()], True),
     ("STRING", "KAFKA", [b"a", b"\xff"], False),
     ("BYTES", "KAFKA", [b"\0\xff", None, b""], True),
@@ -204,7 +220,7 @@ def test_records_without_a_row() -> None:
     [
         ("v INT", "VALUE_FORMAT='DELIMITED'"),
         ("v BYTES", "VALUE_FORMAT='JSON'"),
-        ("v INT, at BIGINT", "VALUE_FORMAT='JSON', TIMESTAMP='at'"),
+        ("v INT, made BIGINT", "VALUE_FORMAT='JSON', TIMESTAMP='made'"),
         ("k STRING KEY, v INT", "VALUE_FORMAT='JSON', WINDOW_TYPE='SESSION'"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -74,6 +74,9 @@ class Piece:
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def joined(self, others: Sequence[Piece]) -> Piece:
+        return Piece(range(self._numbers.start, [self, *others][-1]._numbers.stop))
 
     def rows(self) -> list[list[int]]:
         return [[n] for n in self._numbers]
