@@ -87,3 +87,22 @@ def test_none_is_said(opened: Callable[..., Page], server: ServerThread) -> None
     run(server.url, "SHOW STREAMS;")
     page = opened("#/letters/CTAS_NONE_1")
     page.get_by_text("There are none.").wait_for()
+
+
+def test_a_letter_is_text_whatever_it_holds(
+    opened: Callable[..., Page], server: ServerThread, broker: EmbeddedKafka
+) -> None:
+    evil = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
+    before = len(letters(server.url))
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce("rides", evil.encode(), key=evil.encode(), headers=[(evil, evil.encode())])
+    producer.flush(20)
+    found = enough(lambda: letters(server.url), before + 1)
+    page = opened("#/letters")
+    open_letter(page, max(letter["offset"] for letter in found))
+    letter = page.get_by_role("region", name="Letter")
+    assert letter.get_by_label("Value as Text").inner_text() == evil
+    assert letter.get_by_label("Key as Text").inner_text() == evil
+    assert letter.get_by_text(f"{evil}: {evil}").count() == 1  # the header
+    assert page.locator("img").count() == 0
+    assert "run" not in page.title()
