@@ -12,6 +12,7 @@ from bench.page.complete import complete
 from bench.page.flow import flow
 from bench.page.load import load
 from bench.page.pages import pages
+from bench.page.query import query
 from bench.page.rows import rows
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
@@ -19,7 +20,7 @@ from tests.web.chromium import BUILT, PROGRAMS, chromium
 
 __all__ = ["PARTS", "page"]
 
-_PARTS: tuple[Callable[[Bench], Iterator[str]], ...] = (load, complete, flow, pages, rows)
+_PARTS: tuple[Callable[[Bench], Iterator[str]], ...] = (load, complete, flow, pages, query, rows)
 
 PARTS = tuple(part.__name__ for part in _PARTS)
 

@@ -16,7 +16,7 @@ from bench.page.browsers import Bench, Worked, browser, told, visit
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession, Page
 
-__all__ = ["rows"]
+__all__ = ["rows", "run"]
 
 WARM = 10.0
 """Seconds of rows ahead of the first look: the ring is full by then, and the page is compiled."""
@@ -48,14 +48,14 @@ window.watchFrames = () => {
 
 
 def rows(bench: Bench) -> Iterator[str]:
-    """Five lines."""
+    """Four lines."""
     with bench.serve("rows") as server, browser() as opened:
         server.statements(SOURCE)
         page = visit(opened, f"{server.url}/ui/", WATCH)
         client = page.context.new_cdp_session(page)
         sent = itertools.count()
         with running(lambda over: _produce(bench.bootstrap, bench.rate, over, sent)):
-            _run(page)
+            run(page, QUERY)
             time.sleep(WARM)
             page.evaluate("watchFrames()")
             had, began = _counts(page), time.monotonic()
@@ -95,9 +95,10 @@ def _produce(bootstrap: str, rate: int, over: threading.Event, numbers: Iterator
     producer.flush(10)
 
 
-def _run(page: Page) -> None:
+def run(page: Page, text: str) -> None:
+    """Runs statements in the editor, and waits for the first row."""
     page.get_by_role("textbox", name="Statements").click()
-    page.keyboard.insert_text(QUERY)
+    page.keyboard.insert_text(text)
     page.get_by_role("button", name="Run all").click()
     page.get_by_role("gridcell").first.wait_for()
 
