@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bench.page.browsers import Bench, browser, told, visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 __all__ = ["load"]
 
@@ -28,6 +33,16 @@ PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ??
 SIZES = "performance.getEntriesByType('resource').reduce((sum, r) => sum + r.transferSize, 0)"
 
 
+def _when(page: Page, value: str) -> float:
+    """A value that the page notes, in ms, once it is there. Functions of the browser's own would be refused by the CSP."""
+    end = time.monotonic() + 60
+    while (noted := page.evaluate(value)) is None:
+        if time.monotonic() > end:
+            raise RuntimeError(f"the page has not noted {value} within a minute")
+        page.wait_for_timeout(100)
+    return float(noted)
+
+
 def load(bench: Bench) -> Iterator[str]:
     """First paint and usable, each in a context without anything kept."""
     paints, usables, size = [], [], 0
@@ -35,8 +50,8 @@ def load(bench: Bench) -> Iterator[str]:
         opened.new_page().goto("about:blank")  # the browser itself has started
         for _ in range(max(LEAST, bench.rounds)):
             page = visit(opened, f"{server.url}/ui/", WATCH)
-            usables.append(float(page.wait_for_function("window.usable").json_value()))
-            paints.append(float(page.wait_for_function(PAINT).json_value()))
+            usables.append(_when(page, "window.usable"))
+            paints.append(_when(page, PAINT))
             size = int(page.evaluate(SIZES))
             page.context.close()
     for what, found, wanted in (("first paint", paints, "at most 1.0 s"), ("usable", usables, "at most 1.5 s")):

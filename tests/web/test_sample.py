@@ -60,13 +60,13 @@ def test_sample_data_with_one_click(browser: Browser, opened: Callable[..., Page
     with dev() as said:
         page = opened("#/flow", url=said["server"])
         page.get_by_role("button", name="Load sample data").wait_for()
-        page.get_by_role("link", name="Editor").click()
+        page.get_by_role("link", name="Editor", exact=True).click()
         results(page).get_by_role("button", name="Load sample data").wait_for()
         page.get_by_role("link", name="Sources").click()
         page.get_by_role("button", name="Load sample data").click()
         page.get_by_text("Making streams and queries").wait_for()
         page.get_by_role("table", name="sources").get_by_role("link", name="BOROUGHS", exact=True).wait_for()
-        page.get_by_role("link", name="Editor").click()
+        page.get_by_role("link", name="Editor", exact=True).click()
         assert page.get_by_role("button", name="Load sample data").count() == 0
         write_and_run(page, "SELECT zone, total_amount FROM enriched_rides EMIT CHANGES;")
         page.get_by_role("gridcell").first.wait_for()  # it begins with the next ride: they move
@@ -83,7 +83,7 @@ def test_the_rides_move(browser: Browser, opened: Callable[..., Page]) -> None:
         page.get_by_role("button", name="Fit").click()
         panel = page.get_by_role("complementary")
         panel.get_by_text("RUNNING").wait_for()
-        page.wait_for_function("document.querySelectorAll('path.flows').length > 6")
+        page.locator("path.flows").nth(6).wait_for(state="attached")
         BUILD.mkdir(parents=True, exist_ok=True)
         taken = page.screenshot(path=BUILD / "rides.png")
         assert len(taken) <= LARGEST
