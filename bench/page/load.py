@@ -34,7 +34,7 @@ SIZES = "performance.getEntriesByType('resource').reduce((sum, r) => sum + r.tra
 
 
 def _when(page: Page, value: str) -> float:
-    """A value that the page notes, in ms, once it is there. Functions of the browser's own would be refused by the CSP."""
+    """A value that the page notes, in ms, once it is there. The CSP refuses what Playwright would wait by."""
     end = time.monotonic() + 60
     while (noted := page.evaluate(value)) is None:
         if time.monotonic() > end:
