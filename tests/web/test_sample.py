@@ -78,7 +78,7 @@ def test_the_rides_move(browser: Browser, opened: Callable[..., Page]) -> None:
         assert said["page"] == f"{said['server']}/ui/"
         page = opened("#/flow", url=said["server"], viewport={"width": 1280, "height": 640}, color_scheme="light")
         query = page.locator("g.query").filter(has_text="BOROUGHS")
-        query.get_by_text(re.compile(r"running, [1-9]")).wait_for()
+        query.get_by_text(re.compile(r"running, [1-9]")).wait_for(timeout=300_000)  # six queries start
         query.get_by_role("button").click()
         page.get_by_role("button", name="Fit").click()
         panel = page.get_by_role("complementary")
