@@ -1,4 +1,4 @@
-"""Runs cases without Kafka: topics are lists, and each query is one batch over a file of its records.
+"""Runs cases without Kafka: topics are lists, and each query is one batch over its records.
 
 Statements go through the engine itself, which gets stand-ins for what it talks to: topics, command log, producer and
 running queries. The plan is compiled as always; only the source and the sink are others. A query reads the records of
@@ -100,8 +100,8 @@ _NAMES = ("key", "value", "topic", "partition", "offset", "ts", "headers")
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp_millis(ts) AS timestamp")
 
 FEW = 100
-"""So many records are a part of the text of a plan without state: Spark then computes it without a job, and in a tenth
-of the time of one. The text of many would take longer to read than their file."""
+"""So many records are a part of the text of a plan without state, which Spark then computes while it plans: without a
+job, and without compiling Java for it. The text of many would take longer to read than their file."""
 
 _SHORT = 100_000
 """Characters of such a text at most."""
@@ -135,7 +135,7 @@ def _in_text(session: SparkSession, stored: Sequence[Stored]) -> DataFrame | Non
     if len(stored) > FEW or sum(len(s.record.value or b"") + len(s.record.key or b"") for s in stored) > _SHORT // 2:
         return None
     rows = ", ".join(map(_as_values, stored))
-    return session.sql(f"SELECT * FROM VALUES {rows} AS r({', '.join(_NAMES)})")
+    return session.sql(f"SELECT * FROM VALUES {rows} AS r({', '.join(map(text.column, _NAMES))})")
 
 
 def _in_file(session: SparkSession, folder: Path, stored: Sequence[Stored], *, stream: bool) -> DataFrame:
