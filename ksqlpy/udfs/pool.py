@@ -323,6 +323,8 @@ class _Worker:
             if not more:
                 raise ConnectionResetError("the worker has ended")
             self._come += more
+        if len(self._come) > 4 + _INT.unpack_from(self._come)[0]:  # what is more would be the next call's
+            raise ConnectionResetError(_NONSENSE)
         return self._come[4:]
 
 

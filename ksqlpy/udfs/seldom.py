@@ -38,7 +38,7 @@ class Seldom:
             if len(self._functions) > _MOST_FUNCTIONS:
                 self._functions.clear()
             kinds = self._functions.setdefault(function, {})
-            key = kind if len(kinds) < _MOST_KINDS or kind in kinds else _OTHERS
+            key = kind if len(kinds) < _MOST_KINDS or kind in kinds or kind == PRINTS else _OTHERS
             now = self._clock()
             told, more = kinds.get(key, (now - PAUSE, 0))
             if now - told < PAUSE:

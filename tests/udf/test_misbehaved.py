@@ -11,7 +11,7 @@ import pytest
 from ksqlpy.types import BIGINT, STRING
 from ksqlpy.udfs.definition import Definition
 from ksqlpy.udfs.pool import CallFailed, Settings, Workers
-from ksqlpy.udfs.seldom import Seldom
+from ksqlpy.udfs.seldom import PRINTS, Seldom
 from tests.support.waiting import until
 from tests.udf.calling import failure, function
 
@@ -88,6 +88,7 @@ def test_of_many_kinds_few_are_told() -> None:
     seldom = Seldom(lambda: 0.0)
     told = [n for n in range(1000) if seldom.more("F", f"Error{n}") is not None]
     assert len(told) <= 21
+    assert seldom.more("F", PRINTS) == 0
     assert seldom.more("G", "Error0") == 0
 
 

@@ -67,7 +67,8 @@ public final class Failures {
         KINDS.clear();
       }
       Map<String, Kind> kinds = KINDS.computeIfAbsent(query + ' ' + call.name, name -> new HashMap<>());
-      String key = kinds.size() < MOST_KINDS || kinds.containsKey(kind) ? kind : OTHERS;
+      boolean own = kinds.size() < MOST_KINDS || kinds.containsKey(kind) || kind.equals(PRINTS);
+      String key = own ? kind : OTHERS;
       Kind known = kinds.get(key);
       long now = System.nanoTime();
       if (known == null) {

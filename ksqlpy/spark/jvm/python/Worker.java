@@ -180,7 +180,10 @@ final class Worker {
     int whole = length + Integer.BYTES;
     if (whole > there) {
       in.room(whole - in.at);
-      fill(there, whole);
+      there = fill(there, whole);
+    }
+    if (there > whole) {
+      throw new IOException("the worker answers twice"); // the next call would get it
     }
     return in.bytes[in.at++];
   }
