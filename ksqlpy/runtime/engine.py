@@ -450,11 +450,9 @@ class Engine:
         """The dead letters that the principal may see, the last of them; see :class:`Which`. Raises KsqlError."""
         return self._letters.show(Which(query, topic, letters), limit, self.catalog.grants)
 
-    def count_letters(
-        self, query: str | None = None, topic: str | None = None, letters: str | None = None
-    ) -> dict[str, Any]:
-        """How many of them there are, by query, topic and reason. Raises KsqlError."""
-        return self._letters.count(Which(query, topic, letters), self.catalog.grants)
+    def count_letters(self, *which: str | None) -> dict[str, Any]:
+        """How many there are, by query, topic and reason; ``which``: as of :class:`Which`. Raises KsqlError."""
+        return self._letters.count(Which(*which), self.catalog.grants)
 
     def replay_letters(
         self,

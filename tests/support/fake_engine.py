@@ -252,10 +252,8 @@ class FakeEngine:
         about = {"id": "0-7", "query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "replayed": False}
         return [{**about, "timestamp": 1000}]
 
-    def count_letters(
-        self, query: str | None = None, topic: str | None = None, letters: str | None = None
-    ) -> dict[str, Any]:
-        self.letters.append((query, topic, letters, "count"))
+    def count_letters(self, *which: str | None) -> dict[str, Any]:
+        self.letters.append((*which, "count"))
         group = {"query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "count": 1, "replayed": 0}
         return {"total": 1, "groups": [{**group, "first": 1000, "last": 1000}]}
 
