@@ -107,6 +107,7 @@ ENDPOINTS = {
     "/whoami": "tells one's own",
     **dict.fromkeys(("/plan", "/plan/apply"), STATEMENTS),
     "/samples": "needs CREATE and INSERT on all",
+    **dict.fromkeys(("/logins", "/audit"), "needs the role admin"),
     **dict.fromkeys(("/ui", "/ui/{path:text}"), NOTHING),
     "/ksql/terminate": "needs ADMIN",
     "/ws/query": STATEMENTS,
