@@ -100,6 +100,7 @@ def test_a_query_is_paused_resumed_and_terminated(flow: Page, server: ServerThre
 
 def test_drop_tells_what_goes_with_it(flow: Page, server: ServerThread) -> None:
     run(server.url, "CREATE STREAM a AS SELECT * FROM rides; CREATE STREAM b AS SELECT * FROM a;")
+    node(flow, "stream B").wait_for()
     node(flow, "stream A").click()
     flow.get_by_role("complementary").get_by_role("button", name="Drop").click()
     dialog = flow.get_by_role("dialog")
