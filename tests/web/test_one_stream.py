@@ -32,6 +32,7 @@ class Tabs:
         self._context: BrowserContext = first.context
         self._url = url
         self.asked = 0
+        shows_figures(first)  # its first stream is not counted
         self._context.on("request", self._count)
         first.reload()  # so that its stream is counted
         self.all = [first]
