@@ -25,9 +25,9 @@ QUERIES = tuple(sorted(ANSWERS, key=lambda name: int(name[1:])))
 
 _READ = {
     "q5": "start, ARRAY_SORT(auctions), bids",
-    "q7": "best->sort_col, best->col0, best->col1",
+    "q7": "best->`sort_col`, best->`col0`, best->`col1`",
     "q8": "id, name, auctions",
-    "q9": "id, best->sort_col, best->col0",
+    "q9": "id, best->`sort_col`, best->`col0`",
     "q11": "bidder, bids",
 }
 """What is read of a result that has more columns than its answer."""

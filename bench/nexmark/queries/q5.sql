@@ -6,5 +6,5 @@ CREATE TABLE q5_counts AS
 CREATE STREAM q5_final (item BIGINT, start BIGINT, bids BIGINT) WITH (KAFKA_TOPIC = 'Q5_COUNTS', VALUE_FORMAT = 'JSON');
 CREATE TABLE q5_top AS SELECT start, TOPK(bids, item, 100) AS top FROM q5_final GROUP BY start;
 CREATE TABLE q5 AS
-  SELECT start, TRANSFORM(FILTER(top, x => x->sort_col = top[1]->sort_col), x => x->col0) AS auctions, top[1]->sort_col AS bids
+  SELECT start, TRANSFORM(FILTER(top, x => x->`sort_col` = top[1]->`sort_col`), x => x->`col0`) AS auctions, top[1]->`sort_col` AS bids
   FROM q5_top;
