@@ -30,7 +30,7 @@ def bulk_producer(bootstrap: str) -> Producer:
     )
 
 
-def send(producer: Producer, topic: str, key: bytes, value: bytes | None, at: int = 0) -> None:
+def send(producer: Producer, topic: str, key: bytes | None, value: bytes | None, at: int = 0) -> None:
     """Writes a record, and waits where the producer's buffer is full; ``at``: its time in ms, 0 for now."""
     while True:
         try:

@@ -61,18 +61,8 @@ def _fill(engine: Engine, backlog: Sequence[Event]) -> None:
         key = k.to_bytes(8, "big", signed=True)
         send(producer, "side", key, json.dumps({"v": v}).encode(), at=backlog[0].time)
     for event in backlog:
-        producer.poll(0)
-        _send(producer, event)
+        send(producer, event.topic, event.key, event.value, at=event.time)
     producer.flush()
-
-
-def _send(producer: Any, event: Event) -> None:
-    while True:
-        try:
-            producer.produce(event.topic, key=event.key, value=event.value, timestamp=event.time)
-            return
-        except BufferError:
-            producer.poll(0.05)
 
 
 def _query(engine: Engine, name: str, backlog: Sequence[Event], rounds: int) -> Iterator[str]:

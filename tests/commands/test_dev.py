@@ -319,7 +319,7 @@ class Rides:
 
 def taxi_at(pace: sample.Pace) -> sample.Taxi:
     """The sample without brokers."""
-    return sample.Taxi("", lambda text: None, pace)  # type: ignore[arg-type]
+    return sample.Taxi("", lambda text: None, pace)  # type: ignore[arg-type]  # no broker is asked
 
 
 def test_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
