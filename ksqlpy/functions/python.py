@@ -12,7 +12,7 @@ from ksqlpy.functions.signatures import EVERY, Aggregate, Function, Scalar, Sign
 from ksqlpy.functions.sparktext import named
 from ksqlpy.udfs.definition import Definition
 
-__all__ = ["PYTHON", "call_text", "in_definitions", "python_function"]
+__all__ = ["PYTHON", "arguments_text", "call_text", "in_definitions", "python_function"]
 
 PYTHON = "PYTHON"
 """The category of the functions in SHOW FUNCTIONS."""
@@ -46,8 +46,13 @@ def call_text(definition: Definition, arguments: Sequence[str], method: str = ""
     A call without arguments gets one that it does not pass on: Spark has no struct of nothing.
     """
     described = json.dumps({"python": definition.to_call(method)}, separators=(",", ":"))
+    return f"ksqlpy.{named(described)}({arguments_text(arguments)})"
+
+
+def arguments_text(arguments: Sequence[str]) -> str:
+    """The Spark text of a STRUCT of arguments."""
     fields = ", ".join(f"'{i}', {a}" for i, a in enumerate(arguments)) or "'0', 0"
-    return f"ksqlpy.{named(described)}(named_struct({fields}))"
+    return f"named_struct({fields})"
 
 
 _DESCRIBED = re.compile(re.escape("ksqlpy." + named('{"python":')[:-1]) + "[0-9a-f]*`")

@@ -15,6 +15,7 @@ from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
 from ksqlpy.plan.letters import makes_letters
 from ksqlpy.plan.operators import Project
+from ksqlpy.spark.ahead import CallAhead, calls_ahead, made_ahead
 from ksqlpy.spark.columns import SEEN_GROUP, Col
 from ksqlpy.spark.counted_failures import counting
 from ksqlpy.spark.deadrows import set_aside, tried_values
@@ -65,12 +66,16 @@ def kafka_output(
     """
     counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
+    calls: Sequence[CallAhead] = ()
+    if not in_order and in_step is None:
+        plan, calls = calls_ahead(plan, None if isinstance(sink, str) else sink.timestamp)
     columns = {o.name: _column(plan, o, counted_as) for o in plan.root.outputs}
     if not isinstance(sink, str):
         rows, called = _tried(plan, rows, columns)
         columns |= called
         rows = _timed(sink, plan, rows, called) if timed else rows
     rows = _placed(plan, rows, tail, counted_as) if not isinstance(sink, str) or tail is not None else rows
+    rows = made_ahead(rows, calls)
     outputs = [Written(o.name, o.expr.type, columns[o.name]) for o in plan.root.outputs]
     by_name = {o.name: o for o in outputs}
     if isinstance(sink, str):

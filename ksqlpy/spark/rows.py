@@ -204,6 +204,17 @@ class Rows:
         made = DataFrame(node.add(scala_frame(self.frame), stage, time, sender, tasks), session)
         return Rows(made, self.shape).drop(time, sender)
 
+    def with_calls(self, described: Sequence[str], arguments: Sequence[str], time: str, values: Sequence[str]) -> Rows:
+        """The rows with the values of calls of functions in Python, see ``jvm/internals/AheadNode.java``.
+
+        ``described``: each call as JSON; ``arguments``: the columns of their arguments; ``time``: that of the event
+        time; ``values``: the names of the new columns.
+        """
+        session = self.frame.sparkSession
+        node = jvm_of(session).ksqlpy.internals.AheadNode
+        made = node.add(scala_frame(self.frame), list(described), list(arguments), time, list(values))
+        return Rows(DataFrame(made, session), RowShape((*self.shape.columns, *values)))
+
     def together(self) -> Rows:
         """All rows in one partition, without a shuffle."""
         return Rows(self.frame.coalesce(1), self.shape)

@@ -7,10 +7,11 @@ runs, by a signal that nobody else uses: functions may have alarms of their own.
 are killed. Each worker connects to the socket of the settings, says ``token number pid``, and answers requests.
 
 Requests and answers are frames: an int32 with the length of what follows. A request begins with an int32: -1 and a JSON
-object ``{"id":n,…}`` makes a call known; n and the arguments call it. ``{"describe":…}`` asks what a file declares. An
-answer begins with a byte: 0 and the value, nothing for what is made known, a STRING for what is described, or 1 and a
-failure: its kind, its reason and its traceback, a line each but the last. Neither kind nor reason can begin a line.
-With 2 added, what was printed comes before, as a STRING with its length.
+object ``{"id":n,…}`` makes a call known; n and the arguments call it. ``{"describe":…}`` asks what a file declares.
+``LOOK`` or ``FOLLOWED`` may be added to n; with the latter, answers go out together. An answer begins with a byte: 0
+and the value, nothing for what is made known, a STRING for what is described, or 1 and a failure: its kind, its reason and
+its traceback, a line each but the last. Neither kind nor reason can begin a line. With 2 added, what was printed comes
+before, as a STRING with its length.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable
 from types import FrameType, ModuleType
@@ -48,6 +50,15 @@ OURS = "<ksqlpy "
 
 LOOK = 1 << 30
 """What is added to the number of a call after which others follow closely."""
+
+FOLLOWED = 1 << 29
+"""What is added to the number of a call whose answer may go out with that of the next one, which is on its way."""
+
+TOGETHER = 1 << 15
+"""Bytes of answers that go out together."""
+
+SLOW = 0.001
+"""Seconds that a call takes whose answer, and those before it, go out at once."""
 
 STOP = signal.SIGRTMAX if sys.platform == "linux" else signal.SIGUSR2
 
@@ -287,27 +298,41 @@ def serve(connection: socket.socket) -> None:
     signal.signal(STOP, _out_of_time)
     os.register_at_fork(after_in_child=lambda: _in_child(connection))
     calls: dict[int, Call] = {}
-    receive, send, unpack = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from
+    receive, send, unpack, clock = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from, time.monotonic
     look = False
+    data: Any = b""
+    at = 0  # in data, behind the last request
+    waiting = bytearray()  # answers of requests that others follow
+    begun = 0.0
     while True:
-        data: Any = _look(receive) if look else receive(65536)
-        while 0 < len(data) < 8:
+        if at == len(data):
+            data, at = (_look(receive) if look else receive(65536)), 0
+            begun = clock()
+            if not data:
+                return
+        while len(data) - at < 8:
             more = receive(65536)
-            data = data + more if more else b""
-        if not data:
-            return
-        length, number = unpack(data)
-        if length + 4 > len(data):
-            data = _rest(connection, data, length + 4)
+            if not more:
+                return
+            data, at = data[at:] + more, 0
+        length, number = unpack(data, at)
+        end = at + length + 4
+        if end > len(data):
+            data, at, end = _rest(connection, data[at:], length + 4), 0, length + 4
+        request = data if end - at == len(data) else data[at:end]
+        at = end
         look = number >= LOOK
         if look:
             number -= LOOK
+        followed = number >= FOLLOWED
+        if followed:
+            number -= FOLLOWED
         out: Any = b"\0\0\0\1\0"
         name = ""
         _serving = True
         try:
             if number < 0:
-                described = json.loads(data[8:])
+                described = json.loads(request[8:])
                 name = described.get("name", "")
                 if "describe" in described:
                     out = bytearray(out)
@@ -319,7 +344,7 @@ def serve(connection: socket.socket) -> None:
             else:
                 call = calls[number]
                 name = call.name
-                out = call.answer(data)
+                out = call.answer(request)
             _serving = False
         except BaseException as e:  # also SystemExit
             _serving = False
@@ -333,7 +358,15 @@ def serve(connection: socket.socket) -> None:
         if printed.text:
             said = printed.take()
             out = _INT.pack(len(out) + len(said)) + bytes([out[4] + 2]) + _INT.pack(len(said)) + said + out[5:]
-        send(out)
+        if not followed and not waiting:
+            send(out)
+            continue
+        waiting += out
+        now = clock()
+        if not followed or now - begun > SLOW or len(waiting) > TOGETHER:
+            send(waiting)
+            waiting = bytearray()
+        begun = now
 
 
 def _look(receive: Callable[..., bytes]) -> bytes:

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** Plans {@link StepNode}s as {@link StepExec}s, and {@link InStepNode}s as {@link InStepExec}s. */
+/** Plans {@link StepNode}s, {@link InStepNode}s and {@link AheadNode}s as the operators of these names. */
 public final class StepStrategy extends SparkStrategy {
   private static final long serialVersionUID = 1L;
 
@@ -26,6 +26,9 @@ public final class StepStrategy extends SparkStrategy {
   @Override
   public Seq<SparkPlan> apply(LogicalPlan plan) {
     if (plan instanceof InStepNode node) {
+      return Scala.seq(List.of(node.planned(planLater(node.input()))));
+    }
+    if (plan instanceof AheadNode node) {
       return Scala.seq(List.of(node.planned(planLater(node.input()))));
     }
     if (!(plan instanceof StepNode node)) {

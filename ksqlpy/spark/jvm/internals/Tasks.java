@@ -25,7 +25,7 @@ public final class Tasks {
   public static Set<String> busy() {
     Set<String> found = new HashSet<>();
     for (Thread thread : ThreadUtils.getAllThreads()) {
-      // Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
+      // So does RowsAhead; Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
       String name = thread.getName();
       int at = name.lastIndexOf("(TID ");
       if (at >= 0 && !waits(thread.getStackTrace())) {
@@ -55,6 +55,7 @@ public final class Tasks {
       String method = stack[i].getMethodName();
       if (method.equals("poll") && of.equals("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer")
           || (method.equals("poll") || method.equals("findEnd")) && of.equals("ksqlpy.source.Merge")
+          || method.equals("awaitRow") && of.equals("ksqlpy.python.Ahead") // which another thread draws
           || of.startsWith("org.apache.spark.shuffle.streaming.StreamingShuffleReader")) {
         return true;
       }

@@ -70,9 +70,18 @@ public final class Call {
     });
   }
 
+  /** The JSON of a description as {@link #of} takes it: equal ones are equal texts. */
+  public static String normal(String spec) {
+    try {
+      return MAPPER.readTree(spec).toString();
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage());
+    }
+  }
+
   /** Has a worker load it, in a thread of its own: then its first call does not wait for Python's start and its imports. */
-  public static void loadSoon(String spec) throws JsonProcessingException {
-    Call call = of(MAPPER.readTree(spec).toString());
+  public static void loadSoon(String spec) {
+    Call call = of(normal(spec));
     Thread thread = new Thread(() -> {
       try {
         call.ask(null);
@@ -100,12 +109,17 @@ public final class Call {
     try {
       return ask(arguments);
     } catch (CallFailed e) {
-      boolean letter = onError.equals(Letters.DEAD_LETTER) && Letters.take(this, e);
-      Failures.failed(this, e, letter);
-      if (onError.equals("stop")) {
-        throw new Stopped(this, e);
-      }
+      failed(e);
       return otherwise;
+    }
+  }
+
+  /** What becomes of a call that has failed: see {@link #askOr}. */
+  void failed(CallFailed why) {
+    boolean letter = onError.equals(Letters.DEAD_LETTER) && Letters.take(this, why);
+    Failures.failed(this, why, letter);
+    if (onError.equals("stop")) {
+      throw new Stopped(this, why);
     }
   }
 

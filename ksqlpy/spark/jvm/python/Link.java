@@ -87,6 +87,21 @@ final class Link {
     }
   }
 
+  /** Writes what can be written without waiting, of a link that does not block; whether that is all. */
+  boolean writeNow(ByteBuffer request) throws IOException {
+    while (request.hasRemaining()) {
+      if (channel.write(request) == 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Reads what is there, of a link that does not block; how many bytes, -1 at the end. */
+  int readNow(ByteBuffer answer) throws IOException {
+    return channel.read(answer);
+  }
+
   /** Waits for some bytes; how many there are, -1 at the end. */
   int read(ByteBuffer answer) throws IOException {
     int count = channel.read(answer);

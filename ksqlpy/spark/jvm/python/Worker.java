@@ -2,16 +2,21 @@ package ksqlpy.python;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /** A worker process, which one thread uses at a time, and its time limit, which another thread watches. */
 final class Worker {
   /** Ns in which a function that is stopped may say where it was. */
   private static final long GRACE = 200_000_000L;
+
+  /** Ns to wait where a worker takes no more requests for now. */
+  private static final long FULL = 20_000;
 
   /** Ns that importing a function's modules may take. */
   private static final long LOADING = 30_000_000_000L;
@@ -22,6 +27,9 @@ final class Worker {
 
   /** Is added to the number of a call after which the worker shall look for the next one. */
   private static final int LOOK = 1 << 30;
+
+  /** Is added to the number of a call whose answer may go out with that of the next one, which is on its way. */
+  private static final int FOLLOWED = 1 << 29;
 
   private static final int FAILED = 1;
   private static final int PRINTED = 2;
@@ -140,22 +148,26 @@ final class Worker {
       stopped = !deadline.compareAndSet(end, IDLE);
       spent |= stopped; // a signal may still be on its way
     }
+    CallFailed failure = failure(call, status, length + Integer.BYTES);
+    if (stopped) { // also without a failure: it may have taken the signal for something else
+      throw late(limit, failure == null ? "" : failure.traceback);
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  /** What an answer says but for its value, which is to be read next; null if it has one. {@code end}: of the answer. */
+  private CallFailed failure(Call call, int status, int end) {
     if ((status & PRINTED) != 0) {
       Failures.printed(call, new String(in.getBytes(), StandardCharsets.UTF_8));
     }
     if ((status & FAILED) == 0) {
-      if (stopped) { // it may have taken the signal for something else
-        throw late(limit, "");
-      }
-      return;
+      return null;
     }
-    String[] told = new String(in.bytes, in.at, end(in) - in.at, StandardCharsets.UTF_8).split("\n", 3);
-    String traceback = told.length > 2 ? told[2] : "";
-    if (stopped) {
-      throw late(limit, traceback);
-    }
+    String[] told = new String(in.bytes, in.at, end - in.at, StandardCharsets.UTF_8).split("\n", 3);
     spent |= told[0].equals("MemoryError"); // it would be short of memory from now on
-    throw new CallFailed(told[0], told.length > 1 ? told[1] : told[0], traceback);
+    return new CallFailed(told[0], told.length > 1 ? told[1] : told[0], told.length > 2 ? told[2] : "");
   }
 
   private static CallFailed late(long limit, String traceback) {
@@ -164,9 +176,130 @@ final class Worker {
 
   private int length;
 
-  private int end(Frame frame) {
-    return length + Integer.BYTES;
+  // -------------------------------------------------------------- several calls
+
+  /** Appends a request that another one follows; where it begins. */
+  static int put(Call call, InternalRow arguments, Frame to) {
+    int begin = to.at;
+    to.putInt(0);
+    to.putInt(call.id | FOLLOWED);
+    PythonType[] takes = call.takes;
+    for (int i = 0; i < takes.length; i++) {
+      takes[i].write(arguments, i, to);
+    }
+    to.setInt(begin, to.at - begin - Integer.BYTES);
+    return begin;
   }
+
+  /**
+   * Sends requests of {@link #put}, of which {@code last} begins the last one; {@link #next} gives their values. Throws as
+   * {@link #ask}, and IOException where a time limit has passed.
+   */
+  void send(Call[] calls, Frame requests, int last) throws IOException {
+    long limit = 0;
+    for (Call call : calls) {
+      if (!known.get(call.id)) {
+        load(call);
+      }
+      limit = Math.max(limit, call.limit);
+    }
+    int at = last + Integer.BYTES;
+    int end = requests.at;
+    requests.at = at;
+    int number = requests.getInt();
+    requests.at = end;
+    requests.setInt(at, number & ~FOLLOWED);
+    in.clear();
+    there = 0;
+    ByteBuffer bytes = requests.view(0, end);
+    link.block(false);
+    long moved = System.nanoTime();
+    while (!link.writeNow(bytes)) {
+      int count = answered();
+      if (count > 0) {
+        moved = System.nanoTime();
+      } else if (System.nanoTime() - moved > limit) {
+        throw new IOException("a time limit has passed");
+      } else {
+        LockSupport.parkNanos(FULL);
+      }
+    }
+    link.block(true);
+  }
+
+  private int there; // bytes in {@code in}
+
+  /** Reads answers that are there: a worker that cannot send them reads no requests. How many bytes these are. */
+  private int answered() throws IOException {
+    in.at = there;
+    in.room(1);
+    in.at = 0;
+    int count = link.readNow(in.view(there, in.bytes.length));
+    if (count < 0) {
+      throw new EOFException("the worker has ended");
+    }
+    there += count;
+    return count;
+  }
+
+  /**
+   * The value of the next call. Throws CallFailed where the function gives none, and IOException where the worker is gone or
+   * a time limit has passed; whose it is, is not known: it must not be used again.
+   */
+  Object next(Call call) throws IOException {
+    more(Integer.BYTES + 1, call.limit);
+    length = in.getInt();
+    if (length < 1 || length > LARGEST) {
+      throw new IOException("an answer of " + length + " bytes");
+    }
+    more(length, call.limit);
+    int end = in.at + length;
+    int status = in.bytes[in.at++];
+    CallFailed failure = failure(call, status, end);
+    Object value = null;
+    if (failure == null) {
+      try {
+        value = call.gives.read(in);
+      } catch (IndexOutOfBoundsException | IllegalStateException | NumberFormatException e) {
+        throw new IOException("the worker answers what it must not", e);
+      }
+    }
+    in.at = end;
+    if (failure != null) {
+      throw failure;
+    }
+    return value;
+  }
+
+  /** Whether all that has come is read. */
+  boolean isRead() {
+    return in.at == there;
+  }
+
+  /** Reads on until so many bytes are there behind those that are read. */
+  private void more(int wanted, long limit) throws IOException {
+    if (there - in.at >= wanted) {
+      return;
+    }
+    there -= in.at;
+    System.arraycopy(in.bytes, in.at, in.bytes, 0, there);
+    in.at = 0;
+    in.room(wanted);
+    while (there < wanted) {
+      long until = System.nanoTime() + limit | 1;
+      deadline.set(until);
+      int count = link.read(in.view(there, in.bytes.length));
+      if (!deadline.compareAndSet(until, IDLE)) {
+        throw new IOException("a time limit has passed");
+      }
+      if (count < 0) {
+        throw new EOFException("the worker has ended");
+      }
+      there += count;
+    }
+  }
+
+  // -------------------------------------------------------------- answers
 
   /** Reads an answer whole; its status. */
   private int answer() throws IOException {

@@ -43,18 +43,11 @@ final class Workers {
 
   /** The value of a call. Throws CallFailed, and Unasked where there is no Python, or the task is to end. */
   Object ask(Call call, InternalRow arguments) {
-    try {
-      free.acquire();
-    } catch (InterruptedException e) {
-      throw ending(e);
-    }
+    acquire();
     long began = System.nanoTime();
     try {
       for (int attempt = 1; ; attempt++) {
-        Worker worker = attempt == 1 ? idle.pollFirst() : null;
-        if (worker == null) {
-          worker = begin();
-        }
+        Worker worker = next(attempt == 1);
         boolean whole = false;
         try {
           Object value = worker.ask(call, arguments);
@@ -74,12 +67,7 @@ final class Workers {
             throw died;
           }
         } finally {
-          if (whole && !worker.spent()) {
-            idle.addFirst(worker);
-          } else {
-            all.remove(worker);
-            worker.end();
-          }
+          settle(worker, whole);
         }
       }
     } finally {
@@ -87,7 +75,66 @@ final class Workers {
     }
   }
 
-  private static Unasked ending(Exception e) {
+  /** A worker for several calls, until {@link #give}; it waits as {@link #ask} does, and throws Unasked. */
+  Worker take() {
+    acquire();
+    return taken();
+  }
+
+  /** The same, but null if no other one is free beside it. */
+  Worker takeSpare() {
+    if (!free.tryAcquire()) {
+      return null;
+    }
+    if (free.availablePermits() == 0) {
+      free.release();
+      return null;
+    }
+    return taken();
+  }
+
+  private Worker taken() {
+    boolean whole = false;
+    try {
+      Worker worker = next(true);
+      whole = true;
+      return worker;
+    } finally {
+      if (!whole) {
+        free.release();
+      }
+    }
+  }
+
+  /** Gives a worker back; {@code whole}: it has answered all. */
+  void give(Worker worker, boolean whole) {
+    settle(worker, whole);
+    free.release();
+  }
+
+  private void acquire() {
+    try {
+      free.acquire();
+    } catch (InterruptedException e) {
+      throw ending(e);
+    }
+  }
+
+  private Worker next(boolean known) {
+    Worker worker = known ? idle.pollFirst() : null;
+    return worker == null ? begin() : worker;
+  }
+
+  private void settle(Worker worker, boolean whole) {
+    if (whole && !worker.spent()) {
+      idle.addFirst(worker);
+    } else {
+      all.remove(worker);
+      worker.end();
+    }
+  }
+
+  static Unasked ending(Exception e) {
     Thread.currentThread().interrupt();
     return new Unasked("the task is to end", e);
   }

@@ -70,6 +70,7 @@ public final class Progress {
   private final AtomicLong lookedAt = new AtomicLong(System.nanoTime());
   private volatile Stage[] stages = new Stage[0];
   private volatile Results[] results = new Results[0];
+  private volatile Pending[] handed = new Pending[0];
   private volatile View view;
   private long slack = SLACK;
   private int users = 0;
@@ -132,6 +133,9 @@ public final class Progress {
       }
       for (Results kept : each.results) {
         oldest = Math.min(oldest, kept.oldest);
+      }
+      for (Pending rows : each.handed) {
+        oldest = Math.min(oldest, rows.oldest());
       }
     }
     return oldest;
@@ -248,6 +252,37 @@ public final class Progress {
     Results made = batch.results(TaskContext.get().taskAttemptId(), target);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.end());
     return made;
+  }
+
+  /** The rows of the present task that one of its threads hands to another. */
+  public static Handed ofThreads() {
+    Pending rows = new Pending();
+    Progress batch = ofBatch(1);
+    synchronized (batch) {
+      Pending[] more = Arrays.copyOf(batch.handed, batch.handed.length + 1);
+      more[batch.handed.length] = rows;
+      batch.handed = more;
+    }
+    return new Handed(rows);
+  }
+
+  /** What one thread of a task hands to another: one says that it adds, one that it is done. */
+  public static final class Handed {
+    private final Pending rows;
+
+    private Handed(Pending rows) {
+      this.rows = rows;
+    }
+
+    /** A row of this time. */
+    public void add(long time) {
+      rows.add(time);
+    }
+
+    /** The next row is done. */
+    public void done() {
+      rows.remove();
+    }
   }
 
   /** Those of one task. */
