@@ -9,9 +9,9 @@ are killed. Each worker connects to the socket of the settings, says ``token num
 Requests and answers are frames: an int32 with the length of what follows. A request begins with an int32: -1 and a JSON
 object ``{"id":n,…}`` makes a call known; n and the arguments call it. ``{"describe":…}`` asks what a file declares.
 ``LOOK`` or ``FOLLOWED`` may be added to n; with the latter, answers go out together. An answer begins with a byte: 0
-and the value, nothing for what is made known, a STRING for what is described, or 1 and a failure: its kind, its reason and
-its traceback, a line each but the last. Neither kind nor reason can begin a line. With 2 added, what was printed comes
-before, as a STRING with its length.
+and the value, nothing for what is made known, a STRING for what is described, or 1 and a failure: its kind, its reason
+and its traceback, a line each but the last. Neither kind nor reason can begin a line. With 2 added, what was printed
+comes before, as a STRING with its length.
 """
 
 from __future__ import annotations

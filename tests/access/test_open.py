@@ -90,7 +90,7 @@ def test_who_takes_the_rows_of_a_feed_is_told_why_it_ends(engine: AccessEngine) 
         query: Any = engine.query("SELECT * FROM pay_in EMIT CHANGES;", {})
     assert query.subscribe(lambda batch: None, told.append, lambda: told.append("ended"))
     engine.execute("DROP ROLE payments;")
-    assert until(lambda: told[1:] == ["ended"], 20)
+    assert until(lambda: told[1:] == ["ended"])
     assert isinstance(told[0], KsqlError) and told[0].error_code == 40300
 
 

@@ -219,7 +219,7 @@ def test_brokers_that_are_away(caplog: pytest.LogCaptureFixture) -> None:
     with_nobody = KafkaConnection("127.0.0.1:1")
     audit = Audit([Topic(lambda: with_nobody, "s_")], say=0.0)
     audit.note(SHOW)
-    assert until(lambda: audit.lost["topic"] == 1, 30)
+    assert until(lambda: audit.lost["topic"] == 1)
     audit.close()
     assert "topic: 1): topic: " in caplog.text
 

@@ -106,7 +106,7 @@ def test_a_lookup_is_noted_by_the_reader_that_answers(server: Audited) -> None:
         seen.add(process)
         return seen >= {".reader-1", ".reader-2"}
 
-    assert until(look, 60)
+    assert until(look)
 
 
 def test_the_topic_has_what_the_files_have(server: Audited) -> None:
@@ -122,7 +122,7 @@ def test_the_topic_has_what_the_files_have(server: Audited) -> None:
         return any(e["request"] == "refused" for e in found)
 
     try:
-        assert until(read, 30)
+        assert until(read)
     finally:
         consumer.close()
     written = [e for p in ("", ".reader-1", ".reader-2") for e in server.lines(p)]
@@ -144,7 +144,7 @@ def test_the_last_lines_are_told_from_either_place(server: Audited) -> None:
     assert answer["place"] == "file" and line in answer["entries"]
     assert read_by[0] in answer["entries"]
     connection = KafkaConnection(server._bootstrap)
-    assert until(lambda: line in map(json.loads, last_records(connection, "audited_", 1000, 10)), 30)
+    assert until(lambda: line in map(json.loads, last_records(connection, "audited_", 1000, 10)))
     newest = last_records(connection, "audited_", 2, 10)
     assert len(newest) == 2 and newest == last_records(connection, "audited_", 1000, 10)[-2:]
     assert last_records(connection, "nobodys_", 10, 10) == []
@@ -182,7 +182,7 @@ def test_levels_change_in_all_processes_and_in_java(server: Audited) -> None:
     server.statements(f"ALTER SYSTEM 'ksqlpy.log.levels' = '{changed}';")
     [shown] = server.statements("SHOW PROPERTIES;")
     assert next(p["value"] for p in shown["properties"] if p["name"] == "ksqlpy.log.levels") == changed
-    assert until(lambda: not says_something(4), 20)
+    assert until(lambda: not says_something(4))
     assert not says_something(6)
 
     def info() -> list[dict[str, Any]]:
@@ -191,9 +191,9 @@ def test_levels_change_in_all_processes_and_in_java(server: Audited) -> None:
 
     assert info() == []
     server.statements("CREATE TABLE kept AS SELECT * FROM known;")
-    assert until(lambda: [e for e in info() if e.get("query", "").startswith("CTAS_KEPT_")], 60)
+    assert until(lambda: [e for e in info() if e.get("query", "").startswith("CTAS_KEPT_")])
     server.statements("ALTER SYSTEM 'ksqlpy.log.levels' = '';")
-    assert until(lambda: says_something(2), 20)
+    assert until(lambda: says_something(2))
 
 
 def test_who_may_not_changes_no_levels(server: Audited) -> None:

@@ -118,16 +118,16 @@ def test_each_result_is_there_once_behind_a_restore(
         first.execute(SOURCES.format(t=t))
         send(first, f"{t}_items", [(f"i{i}", {"VERSION": 1}, i % 2) for i in range(3)])
         first.execute(QUERIES.format(t=t), EARLIEST)
-        assert until(lambda: all_live(first), 120)
+        assert until(lambda: all_live(first))
         flow = Flow(first, f"{t}_orders")
         try:
-            assert until(lambda: flow.sent >= 300, 60)
-            assert until(lambda: all((q.checkpoint.last_commit or 0) > 1 for q in first.queries.all()), 60)
+            assert until(lambda: flow.sent >= 300)
+            assert until(lambda: all((q.checkpoint.last_commit or 0) > 1 for q in first.queries.all()))
             for _ in range(2):
                 assert main(backup) == 0, capsys.readouterr().err
             backed_up = flow.sent
             # What is written from here on, the backup does not know.
-            assert until(lambda: flow.sent >= backed_up + 200, 60)
+            assert until(lambda: flow.sent >= backed_up + 200)
         finally:
             flow.stop()
         check(first, t, flow.sent)
@@ -138,7 +138,7 @@ def test_each_result_is_there_once_behind_a_restore(
     shutil.rmtree(tmp_path / "data")
     if lost == "all":
         first.kafka.delete_topics([first.topics.command_log, first.topics.producers])
-        assert until(lambda: first.kafka.topic_id(first.topics.command_log) is None, 30)
+        assert until(lambda: first.kafka.topic_id(first.topics.command_log) is None)
     for words in restore:
         assert main(words) == 0, capsys.readouterr().err
     said = capsys.readouterr()
@@ -146,7 +146,7 @@ def test_each_result_is_there_once_behind_a_restore(
     second = Engine(config)
     second.start()
     try:
-        assert until(lambda: all_live(second), 120)
+        assert until(lambda: all_live(second))
         check(second, t, flow.sent)  # nothing has been written twice
         send(second, f"{t}_orders", orders(flow.sent, 100))
         check(second, t, flow.sent + 100)

@@ -177,7 +177,7 @@ def test_who_knows_it_gets_executors_and_nobody_else(tmp_path: Path) -> None:
                 "INSERT INTO s VALUES ('a', 1);",
                 60,
             )
-            assert until(lambda: [json.loads(m.value() or b"") for m in records(connection, {"counts": {}})], 120) == [
+            assert until(lambda: [json.loads(m.value() or b"") for m in records(connection, {"counts": {}})]) == [
                 {"C": 1}
             ]
             shown = ""

@@ -145,7 +145,7 @@ def test_a_program_that_does_not_end_is_ended_with_its_children(folder: Path, tm
     )
     said = run_program(find_story("greeting"), tmp_path, patience=3)
     assert said == ["main.py has not ended within 3 seconds"]
-    assert until(lambda: not alive(int(child.read_text())), 10)
+    assert until(lambda: not alive(int(child.read_text())))
 
 
 def alive(process: int) -> bool:

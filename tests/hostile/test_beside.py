@@ -57,7 +57,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
         admin = AdminClient(made.connection.admin({}))
         admin.create_topics([NewTopic("attacked", 1, config={"max.message.bytes": "8388608"})])["attacked"].result(30)
         made.server.statements(ATTACKED)
-        assert until(lambda: set(made.server.queries().values()) == {"RUNNING"}, 60)
+        assert until(lambda: set(made.server.queries().values()) == {"RUNNING"})
         time.sleep(2)
         made.forget()
         yield made
@@ -154,7 +154,7 @@ def test_values_that_grow(beside: Beside) -> None:
         f"CREATE STREAM grown WITH (QUERY_ID = 'grown') AS SELECT k, LEN({NESTED}) AS n FROM attacked;"
     )
     write(beside, *[b'{"V": "aaaaaaaa"}'] * 20)
-    assert until(lambda: beside.server.queries()["GROWN"] == "RUNNING", 60)
+    assert until(lambda: beside.server.queries()["GROWN"] == "RUNNING")
     beside.server.statements("DROP STREAM grown;")
 
 

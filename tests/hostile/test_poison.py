@@ -75,7 +75,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 def test_a_record_that_ends_the_jvm(rig: Rig) -> None:
     server, write, read = rig.server, rig.write, rig.read
     server.statements("SET 'auto.offset.reset' = 'earliest';" + STATEMENTS)
-    assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+    assert until(lambda: set(server.queries().values()) == {"RUNNING"})
     write("orders", b'{"N": 1}')
     write("maps", b'{"A": [{}]}', POISON, b'{"A": [{}, {}]}')
     found = {"COUNTED": "ERROR", "PER_KEY": "ERROR", "COPIED": "RUNNING", "SUMMED": "RUNNING"}
@@ -86,14 +86,14 @@ def test_a_record_that_ends_the_jvm(rig: Rig) -> None:
     deaths = server.log.read_text().count("Spark's JVM is gone")
     server.kill()
     server.start()
-    assert until(lambda: server.queries() == found, 120), server.queries()
+    assert until(lambda: server.queries() == found), server.queries()
     write("orders", b'{"N": 2}')
-    assert until(lambda: len(read("copied")) == 2, 60)
+    assert until(lambda: len(read("copied")) == 2)
     assert server.log.read_text().count("Spark's JVM is gone") == deaths
     server.statements("SKIP 'maps/0/1' FOR ALL;")
-    assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
-    assert until(lambda: [r["N"] for r in read("counted")] == [1, 2], 60)
-    assert until(lambda: [r["N"] for r in read("per_key")] == [1, 2], 60)
+    assert until(lambda: set(server.queries().values()) == {"RUNNING"})
+    assert until(lambda: [r["N"] for r in read("counted")] == [1, 2])
+    assert until(lambda: [r["N"] for r in read("per_key")] == [1, 2])
     (topic,) = (t for t in AdminClient({"bootstrap.servers": rig.broker.bootstrap}).list_topics().topics if "dead" in t)
     letters = read_letters(rig.connection, topic).letters
     assert sorted((x.query, x.topic, x.offset, x.reason) for x in letters) == [
@@ -112,20 +112,20 @@ def test_queries_are_paused_and_ended_while_another_jvm_starts(rig: Rig, tmp_pat
     server, write, read = rig.server, rig.write, rig.read
     server.statements("SET 'auto.offset.reset' = 'earliest';" + STATEMENTS)
     write("orders", b'{"N": 1}')
-    assert until(lambda: [len(read(topic)) for topic in ("copied", "summed")] == [1, 1], 60)
+    assert until(lambda: [len(read(topic)) for topic in ("copied", "summed")] == [1, 1])
     checkpoints = tmp_path / "checkpoints"
     assert list(checkpoints.rglob("PER_KEY"))
     server.kill_jvm()
-    assert until(lambda: "Spark's JVM is gone" in server.log.read_text(), 10)
+    assert until(lambda: "Spark's JVM is gone" in server.log.read_text())
     server.statements("PAUSE summed; TERMINATE per_key;")
     write("orders", b'{"N": 2}')
     found = {"COUNTED": "RUNNING", "COPIED": "RUNNING", "SUMMED": "PAUSED"}
-    assert until(lambda: server.queries() == found, 120), server.queries()
-    assert until(lambda: [r["N"] for r in read("copied")] == [1, 2], 60)
-    assert until(lambda: not list(checkpoints.rglob("PER_KEY")), 10), "the JVM that ended could not remove it"
+    assert until(lambda: server.queries() == found), server.queries()
+    assert until(lambda: [r["N"] for r in read("copied")] == [1, 2])
+    assert until(lambda: not list(checkpoints.rglob("PER_KEY"))), "the JVM that ended could not remove it"
     assert [r["N"] for r in read("summed")] == [1]
     server.statements("RESUME summed;")
-    assert until(lambda: [r["N"] for r in read("summed")] == [1, 3], 60)
+    assert until(lambda: [r["N"] for r in read("summed")] == [1, 3])
 
 
 def reader(name: str, topic: str) -> str:
@@ -164,7 +164,7 @@ def test_three_records_and_fifteen_queries(rig: Rig) -> None:
     assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 180), server.queries()
     write("maps", b'{"A": [{}]}')
     write("orders", b'{"N": 1}')
-    assert until(lambda: all(len(read(name)) == 1 for name in maps + others), 120)
+    assert until(lambda: all(len(read(name)) == 1 for name in maps + others))
 
     def settled() -> dict[str, str]:
         """The states, once all run, or are held with a record that their description names."""
@@ -209,7 +209,7 @@ def test_three_records_and_fifteen_queries(rig: Rig) -> None:
         return found[-1] in {max(ns) for ns in left(name)} if name == "bad4" else found in left(name)
 
     for name in maps:
-        assert until(partial(is_read, name), 60), (name, skipped, read(name))
+        assert until(partial(is_read, name)), (name, skipped, read(name))
     sent = len(read("orders"))
 
     def is_whole(name: str) -> bool:
@@ -217,4 +217,4 @@ def test_three_records_and_fifteen_queries(rig: Rig) -> None:
         return found[-1]["N"] == sent if name in ("good2", "good7") else len(found) == sent
 
     for name in ("good0", "good1", "good2", "good3", "good5", "good6", "good7", "good8"):
-        assert until(partial(is_whole, name), 60), name
+        assert until(partial(is_whole, name)), name

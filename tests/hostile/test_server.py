@@ -42,7 +42,7 @@ def test_an_embedded_broker_that_ends_is_started_again(tmp_path: Path) -> None:
         server.statements("CREATE STREAM s (n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);")
         server.statements("CREATE TABLE t AS SELECT n, COUNT(*) AS c FROM s GROUP BY n;")
         server.statements("INSERT INTO s VALUES (1);", 60)
-        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+        assert until(lambda: set(server.queries().values()) == {"RUNNING"})
         children = psutil.Process(server.pid).children(recursive=True)
         (broker,) = (c for c in children if "kafka.Kafka" in " ".join(c.cmdline()) and "java" in c.name())
         broker.kill()
@@ -51,7 +51,7 @@ def test_an_embedded_broker_that_ends_is_started_again(tmp_path: Path) -> None:
         def counted() -> list[Any]:
             return list(Client(server.url).push("SELECT c FROM t WHERE n = 1;"))[1:]
 
-        assert until(lambda: counted() == [[2]], 60)
+        assert until(lambda: counted() == [[2]])
     finally:
         server.close()
 
@@ -69,7 +69,7 @@ def test_surroundings(tmp_path: Path) -> None:
         server.start()
         server.statements("CREATE STREAM s (n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);")
         server.statements("CREATE STREAM t AS SELECT n FROM s;")
-        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+        assert until(lambda: set(server.queries().values()) == {"RUNNING"})
         assert health(server)["isHealthy"]
         (jvm,) = drivers(psutil.Process(server.pid).children(recursive=True))
         os.kill(jvm.pid, signal.SIGSTOP)
@@ -80,7 +80,7 @@ def test_surroundings(tmp_path: Path) -> None:
             assert health(server)["details"]["kafka"]["isHealthy"]
         finally:
             os.kill(jvm.pid, signal.SIGCONT)
-        assert until(lambda: health(server)["isHealthy"], 30)
+        assert until(lambda: health(server)["isHealthy"])
         written = [
             f for f in folder.rglob("*") if not f.is_symlink() and f not in (server.log, folder / "server.properties")
         ]

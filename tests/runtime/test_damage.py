@@ -106,7 +106,7 @@ class Counts:
         """Until a batch is committed, and there is a file such as is to be damaged: snapshots come later."""
         commits = "spark/commits/[0-9]*"
         before = newest(self.folder, commits)
-        assert until(lambda: newest(self.folder, commits) != before and newest(self.folder, files) is not None, 90)
+        assert until(lambda: newest(self.folder, commits) != before and newest(self.folder, files) is not None)
 
     def pause(self) -> None:
         self.engine.execute("PAUSE counts;")
@@ -161,10 +161,10 @@ def test_a_damaged_file_makes_no_wrong_result(counts: Counts, generated: Callabl
     for file, way in cases:
         name = f"{file} {way}"
         counts.ring(10)
-        assert until(counts.right, 120), name
+        assert until(counts.right), name
         counts.wait_for_commit(FILES[file])
         counts.ring(10)  # results after the last commit
-        assert until(counts.right, 120), name
+        assert until(counts.right), name
         counts.pause()
         shutil.copytree(counts.folder, tmp_path / name)
         damaged = newest(counts.folder, FILES[file])

@@ -239,7 +239,7 @@ def test_deleted_keys_are_forgotten(engine: Engine) -> None:
         [entity] = engine.execute(statement.format(o=f"churn_{i}"), EARLIEST)
         made[shape] = entity["commandStatus"]["queryId"]
     running = {shape: engine.queries.get(query) for shape, query in made.items()}
-    assert until(lambda: all(r is not None and r.live.is_set() for r in running.values()), 60)
+    assert until(lambda: all(r is not None and r.live.is_set() for r in running.values()))
     producer = Producer({"bootstrap.servers": engine.bootstrap})
     for i in range(1000):
         producer.produce("churn_t", key=b"dead%d" % i, value=b'{"W": %d}' % (i % 3), partition=i % 2)
@@ -250,7 +250,7 @@ def test_deleted_keys_are_forgotten(engine: Engine) -> None:
     assert producer.flush(20) == 0
     # Of the join of tables 1,000 dead keys come and go, and the living one comes twice: from each table.
     counts = {"CHURN_0": 1000, "CHURN_1": 2002, "CHURN_3": 2001}
-    assert until(lambda: {sink: written(engine, sink) for sink in counts} == counts, 120)
+    assert until(lambda: {sink: written(engine, sink) for sink in counts} == counts)
     keys = {shape: _state(engine, query) for shape, query in made.items()}
     assert keys == {
         "stream-table join": ["alive"],
@@ -271,7 +271,7 @@ def _state(engine: Engine, query: str) -> list[str]:
     running = engine.queries.get(query)
     assert running is not None
     last = running.checkpoint.last_commit
-    assert until(lambda: running.checkpoint.last_commit not in (None, last), 90)
+    assert until(lambda: running.checkpoint.last_commit not in (None, last))
     folder = Path(running.checkpoint.folder) / "spark"
     found = []
     for operator in sorted(int(p.name) for p in (folder / "state").iterdir() if p.name.isdigit()):

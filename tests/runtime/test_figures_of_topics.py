@@ -197,7 +197,7 @@ class World:
         """Waits for checkpoints of all queries that hold all that is there."""
         begin = time.time() + 2 * COMMIT
         name = "last_commit_timestamp_seconds"
-        assert until(lambda: all(self.figures().get((q, name), 0) > begin for q in INPUTS), 90), self.figures()
+        assert until(lambda: all(self.figures().get((q, name), 0) > begin for q in INPUTS)), self.figures()
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_the_figures_are_what_the_topics_hold(world: World) -> None:
     assert fired >= {"KsqlpyJvmDied", "KsqlpyDeadLetters"}
 
     world.send(2_000)  # at work: some of it is read again, and none is written again
-    assert until(lambda: world.held()["speeds"] > 300, 60)
+    assert until(lambda: world.held()["speeds"] > 300)
     world.server.kill_jvm()
     there = world.settled()
     world.all_done()

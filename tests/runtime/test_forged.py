@@ -126,7 +126,7 @@ def test_results_that_others_say_are_there_are_written(engine: Engine) -> None:
     write(engine, "big", (b"a", fake, moved), *((b"b", fake, h) for h in genuine), *((b"b", fake, h) for h in genuine))
     order(engine, 3, 4, 5)
     engine.execute("RESUME ALL;")
-    assert until(lambda: len(own(engine, "big", "N")) >= 6, 60)
+    assert until(lambda: len(own(engine, "big", "N")) >= 6)
     assert running(engine).state is State.RUNNING and not running(engine).failures
     assert sorted(own(engine, "big", "N")) == [0, 1, 2, 3, 4, 5]
 
@@ -137,14 +137,14 @@ def test_copies_change_no_order(engine: Engine) -> None:
     for n in range(3):
         order(engine, n, partition=n % 2)
         order(engine, n, partition=1)
-    assert until(lambda: own(engine, "counts", "C") == [2, 3, 4, 5, 6], 60)
+    assert until(lambda: own(engine, "counts", "C") == [2, 3, 4, 5, 6])
     engine.execute("PAUSE ALL;")
     copies = [(key, b'{"forged":1}', header) for key, _, header in records(engine, "counts")]
     [partition] = {p for p in "01" if engine.kafka.offsets({"counts": 2}, latest=True)["counts"][p] > 0}
     write(engine, "counts", *reversed(copies), partition=int(partition))
     order(engine, 7, 8)
     engine.execute("RESUME ALL;")
-    assert until(lambda: len(own(engine, "counts", "C")) >= 7, 60)
+    assert until(lambda: len(own(engine, "counts", "C")) >= 7)
     assert own(engine, "counts", "C") == [2, 3, 4, 5, 6, 7, 8]
 
 
@@ -161,13 +161,13 @@ def test_results_of_an_earlier_version_are_known(engine: Engine, monkeypatch: py
     assert [h for *_, h in records(engine, "big")] == [forged(query.spec.id, 0, n) for n in range(3)]
     order(engine, 3)
     engine.execute("RESUME ALL;")
-    assert until(lambda: len(own(engine, "big", "N")) >= 4, 60)
+    assert until(lambda: len(own(engine, "big", "N")) >= 4)
     assert query.checkpoint.unsigned_until({})["big"] == {"0": 3, "1": 0}
     engine.execute("PAUSE ALL;")
     write(engine, "big", (b"a", b'{"forged":1}', forged(query.spec.id, 0, 4)))
     order(engine, 4)
     engine.execute("RESUME ALL;")
-    assert until(lambda: len(own(engine, "big", "N")) >= 5, 60)
+    assert until(lambda: len(own(engine, "big", "N")) >= 5)
     assert sorted(own(engine, "big", "N")) == [0, 1, 2, 3, 4]
 
 

@@ -53,7 +53,7 @@ def test_a_paused_query_that_ends_leaves_no_note(
     engine.start()
     try:
         engine.execute(STATEMENTS.format(t="paused"), EARLIEST)
-        assert until(lambda: all_live(engine), 60)
+        assert until(lambda: all_live(engine))
         register = engine.topics.producers
         assert {q for q, producers in noted(engine.kafka, register).items() if producers} == {"STAYS", "ENDS"}
         engine.execute("PAUSE ENDS;")
@@ -71,7 +71,7 @@ def test_the_next_start_ends_the_producers_of_queries_that_have_ended(
     first.start()
     try:
         first.execute(STATEMENTS.format(t="next"), EARLIEST)
-        assert until(lambda: all_live(first), 60)
+        assert until(lambda: all_live(first))
         first.execute("PAUSE STAYS; TERMINATE ENDS;")
         end = first.kafka.offsets({"next_ends": 1}, latest=True)["next_ends"]["0"]
         register = first.brokers.register
@@ -98,13 +98,13 @@ def test_a_query_that_ends_while_there_is_no_jvm_leaves_no_note(broker: Embedded
     try:
         server.start()
         server.statements(STATEMENTS.format(t="no_jvm"))
-        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+        assert until(lambda: set(server.queries().values()) == {"RUNNING"})
         server.kill_jvm()
-        assert until(lambda: "RUNNING" not in server.queries().values(), 10)
+        assert until(lambda: "RUNNING" not in server.queries().values())
         server.statements("TERMINATE ENDS;")
         register = f"_ksqlpy-{service}producers"
         assert noted(kafka, register)["ENDS"]
-        assert until(lambda: server.queries() == {"STAYS": "RUNNING"}, 90)
+        assert until(lambda: server.queries() == {"STAYS": "RUNNING"})
         assert until(lambda: set(noted(kafka, register)) == {"STAYS"})
     finally:
         server.close()

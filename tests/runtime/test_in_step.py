@@ -120,7 +120,7 @@ def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> Non
     )
     queries = {q["queryType"] and q["id"] for q in engine.execute("SHOW QUERIES;")[0]["queries"]}
     copy, join = sorted(queries, key=lambda q: "JOINED" in q)
-    assert until(lambda: all(q.live.is_set() for q in engine.queries.all()), seconds=60)
+    assert until(lambda: all(q.live.is_set() for q in engine.queries.all()))
     engine.execute(f"PAUSE {copy}; PAUSE {join};")
     producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 5})
     for i in range(ROWS):
@@ -134,7 +134,7 @@ def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> Non
         engine.execute(f"RESUME {copy};")
         engine.queries.start_limit = StartLimit()
         engine.execute(f"RESUME {join};")
-        waits = until(lambda: engine.queries.counts(join).waiting, seconds=60)
+        waits = until(lambda: engine.queries.counts(join).waiting)
         assert waits.partition.startswith("copied-")
     assert until(lambda: len(list(records(engine.connection, {"JOINED": {}}))) >= ROWS, seconds=120, every=1)
     without = [m.key() for m in records(engine.connection, {"JOINED": {}}) if b"card" not in (m.value() or b"")]
@@ -166,7 +166,7 @@ def test_an_engine_waits_for_no_query_of_an_earlier_one(
         "CREATE STREAM given (id STRING KEY, n INT) WITH (kafka_topic='given', value_format='JSON', partitions=1);"
         "CREATE STREAM passed WITH (kafka_topic='passed', query_id='Q') AS SELECT * FROM given;"
     )
-    assert until(lambda: first.queries.get("Q").live.is_set(), seconds=60)  # type: ignore[union-attr]  # it is there
+    assert until(lambda: first.queries.get("Q").live.is_set())  # type: ignore[union-attr]  # it is there
     sent("given", b'{"N": 1}')
     assert has(first, "passed", 1)
     first.stop()

@@ -67,7 +67,7 @@ def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config
         # What is in a table's topic before a query is made, the query reads before it goes live.
         send(first, f"{t}_items", [(f"i{i}", {"VERSION": 1}, i % 2) for i in range(3)])
         first.execute("".join(QUERIES[name] for name in names).format(t=t), EARLIEST)
-        assert until(lambda: all_live(first), 100)
+        assert until(lambda: all_live(first))
         time.sleep(1)
         send(first, f"{t}_orders", orders(0, 30))
         assert len(read(first, f"{t}_per_item", 30)) == 30
@@ -140,7 +140,7 @@ def test_several_results_of_one_record_come_once_each(spark: SparkSession, confi
     first.start()
     try:
         first.execute(SEVERAL.format(t="sr"), EARLIEST)
-        assert until(lambda: all_live(first), 120)
+        assert until(lambda: all_live(first))
         for step in (0, 1):
             if step:
                 first.execute("PAUSE ALL;")
@@ -221,7 +221,7 @@ def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, 
     first.start()
     try:
         first.execute(TABLES.format(t="tj"), EARLIEST)
-        assert until(lambda: all_live(first), 120)
+        assert until(lambda: all_live(first))
         feed(first, 0)
         assert len(read(first, "tj_either", 2 * step)) == 2 * step
         first.execute("PAUSE ALL;")
@@ -234,7 +234,7 @@ def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, 
     second = Engine(config)
     second.start()
     try:
-        assert until(lambda: all_live(second), 120)
+        assert until(lambda: all_live(second))
         feed(second, 3)
         either = read(second, "tj_either", 8 * step)
         odd, teams = read_all(second, {"tj_odd": 1, "tj_teams": 1})
@@ -314,7 +314,7 @@ def test_composed_queries_come_once_each(spark: SparkSession, config: Config) ->
     first.start()
     try:
         first.execute(COMPOSED.format(t="co"), EARLIEST)
-        assert until(lambda: all_live(first), 120)
+        assert until(lambda: all_live(first))
         for begin in (0, 20):
             if begin:
                 first.execute("PAUSE ALL;")
@@ -384,7 +384,7 @@ def test_results_say_of_which_topic_the_record_is_that_brought_them_about(spark:
     first.start()
     try:
         first.execute(JOINED.format(t="jo"), EARLIEST)
-        assert until(lambda: all_live(first), 120)
+        assert until(lambda: all_live(first))
         for topic in ("jo_calls", "jo_answers"):
             send(first, topic, [(f"l{n % 4}", {"N": n}, n % 2) for n in range(8)])
         send(first, "jo_shops", [(f"s{n}", {"CITY": f"c{n % 4}"}, n % 2) for n in range(8)])
@@ -397,7 +397,7 @@ def test_results_say_of_which_topic_the_record_is_that_brought_them_about(spark:
     second = Engine(config)
     second.start()
     try:
-        assert until(lambda: all_live(second), 120)
+        assert until(lambda: all_live(second))
         for topic in ("jo_answers", "jo_calls"):
             send(second, topic, [(f"l{n % 4}", {"N": n}, n % 2) for n in range(8, 16)])
         pairs, placed = read_all(second, {"jo_pairs": 64, "jo_placed": 16})

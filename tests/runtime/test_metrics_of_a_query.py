@@ -90,7 +90,7 @@ def test_the_figures_are_those_of_the_records(engine: Engine) -> None:
                 and found["latency_seconds_count"] > 0
             )
 
-        assert until(agrees, 90), found
+        assert until(agrees), found
         assert found["state_since_timestamp_seconds"] <= found["last_commit_timestamp_seconds"]
         assert 0 < found["jvm_heap_used_bytes"] < found["jvm_heap_max_bytes"]
         assert found["jvm_cpu_seconds_total"] > 1 and found["jvm_threads"] > 10

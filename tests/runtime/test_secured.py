@@ -204,10 +204,10 @@ def test_server_is_exactly_once_over_sasl_ssl_and_shows_no_secret(
             "CREATE TABLE counts AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM numbers GROUP BY k EMIT CHANGES;"
         )
         send(connection, range(100))
-        assert until(lambda: len(results(kafka, "COUNTS")) >= 100, seconds=90)
+        assert until(lambda: len(results(kafka, "COUNTS")) >= 100)
         server.kill_jvm()
         send(connection, range(100, 200))
-        assert until(lambda: len(results(kafka, "COUNTS")) >= 200, seconds=90)
+        assert until(lambda: len(results(kafka, "COUNTS")) >= 200)
         seen = [json.loads(value) for value in results(kafka, "COUNTS")]
         assert [row["C"] for row in seen] == list(range(1, 201))
         # The earlier producer was ended, with a control record.

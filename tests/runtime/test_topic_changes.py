@@ -54,7 +54,7 @@ class Case:
         engine.execute(STREAM.format(s=name))
         engine.execute(self.copy + "".join(m.format(s=name) for m in more), self.settings)
         self.query = self.of(self.sink)
-        assert until(lambda: self.state == "RUNNING", 60)
+        assert until(lambda: self.state == "RUNNING")
         self.admin = AdminClient({"bootstrap.servers": engine.bootstrap})
 
     def of(self, sink: str) -> str:
@@ -108,7 +108,7 @@ class Case:
         self.engine.execute(f"DROP STREAM {self.sink}{' DELETE TOPIC' if delete_topic else ''};")
         self.engine.execute(self.copy, self.settings)
         self.query = self.of(self.sink)
-        assert until(lambda: self.state == "RUNNING", 60)
+        assert until(lambda: self.state == "RUNNING")
         assert seen(self).healthy
 
     def failed(self, *said: str) -> None:
@@ -118,7 +118,7 @@ class Case:
             found = seen(self)
             return found.state == "RETRYING" and all(s in e for s in said for e in (found.listed, found.described))
 
-        assert until(told, 90), seen(self)
+        assert until(told), seen(self)
         found = seen(self)
         assert not found.healthy and found.server_healthy
         assert all(s in found.health for s in said), found.health
@@ -130,7 +130,7 @@ class Case:
             found = seen(self)
             return found.state == "RUNNING" and all(s in e for s in said for e in (found.listed, found.described))
 
-        assert until(told, 90), seen(self)
+        assert until(told), seen(self)
         found = seen(self)
         assert found.healthy and found.health == ""
 
@@ -270,7 +270,7 @@ def test_a_sink_that_is_deleted_and_dropped_at_once(engine: Engine) -> None:
     case.settings["auto.offset.reset"] = "latest"
     case.again()
     case.send(5)
-    assert until(lambda: 5 in case.results(), 60)
+    assert until(lambda: 5 in case.results())
     assert case.results() == [5]
     engine.execute(f"DROP STREAM {case.sink}; DROP STREAM {case.source};")
 
@@ -326,7 +326,7 @@ def test_a_topic_of_dead_letters_that_is_deleted(engine: Engine) -> None:
     case.delete(dead)
     case.failed(f"topic {dead}, which the query writes dead letters", "create the topic again: the query goes on")
     case.make(dead)
-    assert until(lambda: case.state == "RUNNING", 90)
+    assert until(lambda: case.state == "RUNNING")
     producer = Producer({"bootstrap.servers": engine.bootstrap})
     producer.produce(case.source, key=b"a", value=b"{")
     assert producer.flush(20) == 0

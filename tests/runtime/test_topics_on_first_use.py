@@ -111,7 +111,7 @@ def test_a_source_of_a_query_is_not_recreated(engine: Engine) -> None:
     assert until(lambda: count(engine, "src_v") == 1)
     engine.kafka.delete_topics(["src"])
     [query] = [q.id for q in engine.catalog.queries.values() if q.sink == "SRC_V"]
-    assert until(lambda: str(engine.state(query)) == "RETRYING", 90)
+    assert until(lambda: str(engine.state(query)) == "RETRYING")
     [listed] = [q for q in engine.execute("SHOW QUERIES;")[0]["queries"] if q["id"] == query]
     assert "topic src, which the query reads, was deleted" in listed["queryErrors"][-1]["errorMessage"]
     assert "src" not in engine.kafka.topics()
@@ -157,9 +157,9 @@ def test_a_topic_of_results_that_others_delete(engine: Engine) -> None:
         [listed] = [q for q in engine.execute("SHOW QUERIES;")[0]["queries"] if q["id"] == query]
         return listed["queryErrors"][-1]["errorMessage"] if listed["state"] == "RETRYING" else ""
 
-    assert until(lambda: "back_v was deleted and recreated" in said(), 90)
+    assert until(lambda: "back_v was deleted and recreated" in said())
     assert "DROP … DELETE TOPIC also deletes what the new topic holds" in said()
     engine.execute("DROP STREAM back_v DELETE TOPIC;")
     engine.execute(copy, EARLIEST)
-    assert until(lambda: [row[0] for row in rows(engine, "SELECT v FROM back_v;")] == [1, 2, 3], 60)
+    assert until(lambda: [row[0] for row in rows(engine, "SELECT v FROM back_v;")] == [1, 2, 3])
     engine.execute("DROP STREAM back_v DELETE TOPIC; DROP STREAM back DELETE TOPIC;")

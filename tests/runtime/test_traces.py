@@ -44,7 +44,7 @@ def configured(broker: EmbeddedKafka, folder: Path, **more: str) -> Config:
 
 
 def lying(engine: Engine, topic: str, wanted: int) -> list[Message]:
-    assert until(lambda: count(engine, topic) >= wanted, 90)
+    assert until(lambda: count(engine, topic) >= wanted)
     reader = engine.kafka.reader()
     reader.assign([TopicPartition(topic, 0, 0)])
     return messages(reader, wanted)
@@ -74,7 +74,7 @@ def test_a_request_is_traced_down_to_its_results(
             earliest = {"auto.offset.reset": "earliest"}
             ask("/ksql", {"ksql": STATEMENTS, "streamsProperties": earliest}, made)
             queries = sorted(engine.catalog.queries)
-            assert until(lambda: all(engine.state(q) == "RUNNING" for q in queries), 90)
+            assert until(lambda: all(engine.state(q) == "RUNNING" for q in queries))
             ask("/ksql", {"ksql": "INSERT INTO rides VALUES (1, 7);"}, inserted)
             ask("/ksql", {"ksql": "INSERT INTO rides (ROWTIME, id, km) VALUES (0, 2, 8);"}, inserted)
             rides, far = lying(engine, "traced_rides", 2), lying(engine, "traced_far", 2)

@@ -187,14 +187,14 @@ def test_every_path(engine: Engine, names: Sequence[str]) -> None:
             found = sorted(read(engine, properties, len(wanted)))
             assert found == (wanted if path != "sample" else [*range(len(wanted))]), (name, path)
         for sink in (f"S_{name}", f"T_{name}"):
-            assert until(lambda: values_of(engine, sink) == wanted, 90), (sink, values_of(engine, sink))  # noqa: B023
+            assert until(lambda: values_of(engine, sink) == wanted), (sink, values_of(engine, sink))  # noqa: B023
 
     to_commit.commit_transaction(30)
     to_abort.abort_transaction(30)
     for name, properties in levels.items():
         wanted = later if COMMITTED[name] else every
         for sink in (f"S_{name}", f"T_{name}"):
-            assert until(lambda: values_of(engine, sink) == wanted, 90), (sink, values_of(engine, sink))  # noqa: B023
+            assert until(lambda: values_of(engine, sink) == wanted), (sink, values_of(engine, sink))  # noqa: B023
         for path, read in PATHS.items():
             if path == "lookup":  # it waits for nothing: the copy follows by itself
                 assert until(lambda: looked_up(engine, properties) == wanted), name  # noqa: B023
@@ -274,31 +274,31 @@ def test_a_restart_beside_an_open_transaction(
         writer = Writer(engine.bootstrap, source)
         writer.plain(1)
         writer.plain(2, partition=1)
-        assert all(until(lambda: values_of(engine, s) == [1, 2], 90) for s in sinks)  # noqa: B023
+        assert all(until(lambda: values_of(engine, s) == [1, 2]) for s in sinks)  # noqa: B023
         open_ = writer.begin(3)
         writer.plain(4)
         writer.commit(5, partition=1)
         writer.abort(6, partition=1)
-        assert all(until(lambda: values_of(engine, s) == [1, 2, 5], 90) for s in sinks)  # noqa: B023
+        assert all(until(lambda: values_of(engine, s) == [1, 2, 5]) for s in sinks)  # noqa: B023
         # A transaction of somebody else in a sink hides results from whoever reads what is committed only.
         others = [Writer(engine.bootstrap, s).begin(90) for s in sinks if "DEFAULT" in s]
         writer.plain(7, partition=1)
         wanted = {s: [1, 2, 5, 7, *([90] if "DEFAULT" in s else [])] for s in sinks}
         for s in sinks:
-            assert until(lambda: values_of(engine, s) == wanted[s], 90), (s, values_of(engine, s))  # noqa: B023
+            assert until(lambda: values_of(engine, s) == wanted[s]), (s, values_of(engine, s))  # noqa: B023
         for name in names:
             for query in (f"A_{name}", f"B_{name}"):
                 engine.execute(f"PAUSE {query}; RESUME {query};")
         for s in sinks:
-            assert until(lambda: running(engine, s), 120), s  # noqa: B023
+            assert until(lambda: running(engine, s)), s  # noqa: B023
         writer.plain(8, partition=1)
         for s in sinks:
-            assert until(lambda: set(values_of(engine, s)) == {*wanted[s], 8}, 90), s  # noqa: B023
+            assert until(lambda: set(values_of(engine, s)) == {*wanted[s], 8}), s  # noqa: B023
             if "DEFAULT" in s:
                 assert values_of(engine, s) == sorted([*wanted[s], 8]), s
         open_.commit_transaction(30)
         for s in sinks:
-            assert until(lambda: set(values_of(engine, s)) == {*wanted[s], 3, 4, 8}, 90), s  # noqa: B023
+            assert until(lambda: set(values_of(engine, s)) == {*wanted[s], 3, 4, 8}), s  # noqa: B023
             if "DEFAULT" in s:
                 assert values_of(engine, s) == sorted([*wanted[s], 3, 4, 8]), s
         for other in others:
@@ -347,19 +347,19 @@ def test_what_was_read_uncommitted_before_is_not_read_twice(
         writer = Writer(engine.bootstrap, "u")
         open_ = writer.begin(1)
         writer.plain(2)
-        assert until(lambda: 3 in values_of(engine, "UT"), 90)
+        assert until(lambda: 3 in values_of(engine, "UT"))
         query = engine.queries.get("UT")
         assert query is not None
-        assert until(lambda: committed(engine, "UT").get("0") == 2, 60)
+        assert until(lambda: committed(engine, "UT").get("0") == 2)
         # The same as a new start of the server with the other guarantee.
         engine.brokers.config = engine.config.for_statement({"processing.guarantee": "exactly_once"})
         engine.execute("PAUSE UT; RESUME UT;")
         told = "waits for the end of a transaction of which it has read records: partition 0 of topic u"
-        assert until(lambda: any(told in f.message for f in failures(engine, "UT")), 60)
+        assert until(lambda: any(told in f.message for f in failures(engine, "UT")))
         writer.plain(10, partition=1)
         open_.commit_transaction(30)
-        assert until(lambda: running(engine, "UT"), 90)
-        assert until(lambda: values_of(engine, "UT")[-1:] == [13], 60), values_of(engine, "UT")
+        assert until(lambda: running(engine, "UT"))
+        assert until(lambda: values_of(engine, "UT")[-1:] == [13]), values_of(engine, "UT")
     finally:
         engine.stop()
 

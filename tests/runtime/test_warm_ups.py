@@ -223,6 +223,6 @@ def test_executors_alone_need_no_broker(spark: SparkSession, tmp_path: Path) -> 
 
     warm_up = WarmUp(spark, KafkaConnection("127.0.0.1:1"), "commands", folder, executors=2, driver=False)
     warm_up.start()
-    assert until(lambda: warm_up.ended, 60), "it does not end"
+    assert until(lambda: warm_up.ended), "it does not end"
     assert warm_up.complete
     assert len(folders) == 1 and not folders[0].exists()

@@ -63,7 +63,7 @@ def test_a_connection_ends_with_its_client(server: ServerThread) -> None:
     for _ in range(50):
         with closing(connected(server)) as one:
             assert b"200" in ask(one)
-    assert until(lambda: not [s for s in states(server) if s in ("CLOSE_WAIT", "ESTABLISHED")], seconds=30)
+    assert until(lambda: not [s for s in states(server) if s in ("CLOSE_WAIT", "ESTABLISHED")])
 
 
 def test_those_that_rest_longest_make_room(
@@ -130,7 +130,7 @@ def test_a_push_query_ends_with_a_client_that_has_sent_more(
         assert until(lambda: engine.pushes)
         one.sendall(more)
         assert b" 200 " in one.recv(65_536)
-    assert until(lambda: not engine.pushes, seconds=10)
+    assert until(lambda: not engine.pushes)
 
 
 def waits(server: ServerThread) -> socket.socket:
@@ -152,7 +152,7 @@ def test_what_waits_for_a_client_ends_with_it(server: ServerThread, engine: Fake
         assert engine.waiting.acquire(timeout=30)
         for one in crowd:
             one.close()
-        assert until(lambda: not server.backend._waiting, seconds=30)
+        assert until(lambda: not server.backend._waiting)
 
 
 def test_the_server_stops_beside_what_waits(engine: FakeEngine) -> None:

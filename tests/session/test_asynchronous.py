@@ -76,7 +76,7 @@ async def test_more_open_queries_than_threads(url: str, engine: FakeEngine) -> N
         for push in list(engine.pushes.values()):
             push.source.put([7, push.id])
         assert sorted(row.name for row in await asyncio.gather(*waiting)) == sorted(r.query_id for r in open_)
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
 
 
 @coroutine

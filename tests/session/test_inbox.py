@@ -33,7 +33,7 @@ class Source:
 
 def test_who_does_not_take_rows_keeps_nobody_from_making_theirs() -> None:
     source = Source()
-    assert until(lambda: source.made >= AHEAD, 10)
+    assert until(lambda: source.made >= AHEAD)
     entered = threading.Event()
 
     def work() -> None:
@@ -45,9 +45,9 @@ def test_who_does_not_take_rows_keeps_nobody_from_making_theirs() -> None:
     assert source.made == AHEAD
     taken = source.inbox.take(None)
     assert taken is not None and [row for [row] in taken] == list(range(1, AHEAD + 1))
-    assert until(lambda: source.made > AHEAD, 10)
+    assert until(lambda: source.made > AHEAD)
     source.inbox.close()
-    assert until(lambda: "rows of q" not in [t.name for t in threading.enumerate()], 10)
+    assert until(lambda: "rows of q" not in [t.name for t in threading.enumerate()])
     while (left := source.inbox.take(0)) is not None:
         assert left
 
@@ -79,4 +79,4 @@ def test_who_waits_hears_of_rows_and_of_the_end() -> None:
     assert inbox.take(0) == ()
     go.set()
     assert told.acquire(timeout=10)
-    assert until(lambda: inbox.take(0) is None, 10) is True
+    assert until(lambda: inbox.take(0) is None) is True

@@ -97,7 +97,7 @@ def test_ctrl_c_in_a_loop_over_rows(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGINT, said
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert len(children) >= 3, "a guard, the broker and the JVM"
-    assert until(lambda: not any(psutil.pid_exists(p) for p in children), 20)
+    assert until(lambda: not any(psutil.pid_exists(p) for p in children))
     assert not list(tmp_path.glob("ksqlpy-*"))
 
 
@@ -108,7 +108,7 @@ def test_an_engine_again_and_one_that_is_forgotten(tmp_path: Path) -> None:
     assert process.returncode == 0, said
     assert "ResourceWarning: the session with an embedded engine was not closed" in said
     assert "ResourceWarning: the result of query" in said
-    assert until(lambda: not any(psutil.pid_exists(p) for p in children), 20)
+    assert until(lambda: not any(psutil.pid_exists(p) for p in children))
     assert not list(tmp_path.glob("ksqlpy-*"))
 
 
@@ -118,7 +118,7 @@ def test_a_jvm_that_does_not_answer_is_killed_at_the_end(tmp_path: Path) -> None
         children = ready(process)
         said, problems = process.communicate(timeout=240)
     assert (process.returncode, said.strip()) == (0, "over"), problems
-    assert until(lambda: not any(psutil.pid_exists(p) for p in children), 20)
+    assert until(lambda: not any(psutil.pid_exists(p) for p in children))
     assert not list(tmp_path.glob("ksqlpy-*"))
 
 

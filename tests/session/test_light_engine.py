@@ -121,7 +121,7 @@ def test_an_interrupted_statement_is_done_all_the_same(session: Engine, fake: Fa
     with pytest.raises(KeyboardInterrupt):
         session.sql("SLOW;")
     assert time.monotonic() - begun < 1 or calls() == []
-    assert until(lambda: not calls(), 10)
+    assert until(lambda: not calls())
     assert session.sql("SHOW STREAMS;")[0].kind == "streams"
 
 
@@ -133,7 +133,7 @@ def test_who_is_interrupted_waits_for_nothing_any_more(session: Engine, fake: Fa
     threading.Thread(target=interrupt_soon).start()
     with pytest.raises(KeyboardInterrupt):
         session.sql("WAIT;")  # for an hour
-    assert until(lambda: not calls(), 10)
+    assert until(lambda: not calls())
 
 
 def test_what_an_interrupted_query_opens_is_closed(
@@ -150,7 +150,7 @@ def test_what_an_interrupted_query_opens_is_closed(
     with pytest.raises(KeyboardInterrupt):
         session.query(LIVE)
     opened.set()
-    assert until(lambda: fake.count == 1 and not fake.pushes, 10)
+    assert until(lambda: fake.count == 1 and not fake.pushes)
 
 
 def test_an_interrupted_end_is_an_end(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_nothing_is_left_of_engines(fake: FakeEngine) -> None:
     before = held()
     for _ in range(200):
         open_and_close()
-    assert until(lambda: all(now <= then for now, then in zip(held(), before, strict=True)), 30), (before, held())
+    assert until(lambda: all(now <= then for now, then in zip(held(), before, strict=True))), (before, held())
     assert not fake.pushes
 
 

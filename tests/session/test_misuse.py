@@ -38,7 +38,7 @@ def test_a_session_that_is_not_closed(url: str, engine: FakeEngine) -> None:
     with pytest.warns(ResourceWarning, match=r"the result of query q1 was not closed"):
         del result
         gc.collect()
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
     with pytest.warns(ResourceWarning, match=f"the session with {url} was not closed"):
         del session
         gc.collect()
@@ -59,7 +59,7 @@ def test_what_is_forgotten_ends_with_the_program(url: str, engine: FakeEngine, p
         _, said = process.communicate(timeout=30)
     assert f"ResourceWarning: the session with {url} was not closed" in said
     assert process.returncode == (1 if "ZeroDivisionError" in said else 0)
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
 
 
 def test_ctrl_c_while_rows_are_waited_for(url: str, engine: FakeEngine) -> None:
@@ -75,7 +75,7 @@ with ksqlpy.connect(url) as session, session.query(LIVE) as rows:
         _, said = process.communicate(timeout=30)
     assert process.returncode == -signal.SIGINT
     assert said.rstrip().endswith("KeyboardInterrupt") and "Exception ignored" not in said
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
 
 
 def test_ctrl_c_in_a_coroutine(url: str, engine: FakeEngine) -> None:
@@ -90,11 +90,11 @@ asyncio.run(main())
 """
     with run(program, url) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        assert until(lambda: engine.pushes, 10)
+        assert until(lambda: engine.pushes)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert process.returncode == -signal.SIGINT and "Exception ignored" not in said
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
 
 
 def test_ctrl_c_while_a_subscription_is_waited_for(url: str, engine: FakeEngine) -> None:
@@ -109,7 +109,7 @@ with ksqlpy.connect(url) as session:
     slow.wait()
 """
     with run(program, url) as process:
-        assert until(lambda: engine.pushes, 60)
+        assert until(lambda: engine.pushes)
         for n in range(3):
             next(iter(engine.pushes.values())).source.put([n, ""])
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
@@ -117,18 +117,18 @@ with ksqlpy.connect(url) as session:
         told, said = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT and "Exception ignored" not in said
     assert told == "done\n" and [rows for _, rows, *_ in engine.acknowledged] == [1]
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
 
 
 def test_a_subscription_of_a_session_that_is_forgotten(url: str, engine: FakeEngine) -> None:
     session = connect(url)
     subscription = session.subscribe(LIVE, name="forgotten")(lambda row: None)
-    assert until(lambda: engine.pushes, 10)
+    assert until(lambda: engine.pushes)
     with pytest.warns(ResourceWarning, match=f"the session with {url} was not closed"):
         del session
         gc.collect()
-    assert until(lambda: not subscription.running, 30)
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not subscription.running)
+    assert until(lambda: not engine.pushes)
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -189,11 +189,11 @@ def open_and_close(url: str) -> None:
 @pytest.mark.slow
 def test_nothing_is_left_of_sessions(url: str, engine: FakeEngine) -> None:
     open_and_close(url)
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
     time.sleep(1)  # the server's threads have come to rest
     before = held()
     for _ in range(200):
         open_and_close(url)
     # Threads and sockets of the server are in this process, too, and end a moment later.
-    assert until(lambda: all(now <= then for now, then in zip(held(), before, strict=True)), 30), (before, held())
+    assert until(lambda: all(now <= then for now, then in zip(held(), before, strict=True))), (before, held())
     assert not engine.pushes

@@ -121,7 +121,7 @@ def test_another_thread_closes_a_query(session: Session, engine: FakeEngine) -> 
     closing.start()
     assert [row.id for row in result] == [7]
     closing.join()
-    assert until(lambda: push.closed.is_set(), 10)
+    assert until(lambda: push.closed.is_set())
     with pytest.raises(KsqlError) as refused:
         iter(result)
     assert code(refused) == "result-closed"
@@ -132,7 +132,7 @@ def test_the_end_of_a_session_ends_its_queries(url: str, engine: FakeEngine) -> 
     result = session.query(LIVE)
     session.close()
     session.close()
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
     for use in (
         lambda: session.sql("SHOW STREAMS;"),
         lambda: session.query(LIVE),
@@ -152,7 +152,7 @@ def test_an_exception_in_the_loop(session: Session, engine: FakeEngine) -> None:
     with pytest.raises(ZeroDivisionError), session.query("SELECT * FROM rows EMIT CHANGES LIMIT 100000") as result:
         for row in result:
             _ = 1 // (row.id - 3)
-    assert until(lambda: not engine.pushes, 10)
+    assert until(lambda: not engine.pushes)
 
 
 def test_no_server(url: str) -> None:

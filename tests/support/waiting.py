@@ -1,4 +1,7 @@
-"""How tests wait for what a server, an engine or a thread does, and look at its topics."""
+"""How tests wait for what a server, an engine or a thread does, and look at its topics.
+
+They wait long: a machine may be many times slower than another, and only a test that fails waits to the end.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound=Sequence[object])
 
 
-def until(look: Callable[[], T], seconds: float = 40, *, every: float = 0.1) -> T:
+def until(look: Callable[[], T], seconds: float = 150, *, every: float = 0.1) -> T:
     """What is seen once it is true, or last if it is not in time: ``assert until(lambda: …)``.
 
     ``every``: seconds between two looks.
@@ -28,7 +31,7 @@ def until(look: Callable[[], T], seconds: float = 40, *, every: float = 0.1) -> 
     return seen
 
 
-def enough(look: Callable[[], S], count: int, seconds: float = 60) -> S:
+def enough(look: Callable[[], S], count: int, seconds: float = 180) -> S:
     """What is there once there is so much; less if it does not come in time."""
     end = time.monotonic() + seconds
     while len(seen := look()) < count and time.monotonic() < end:
@@ -36,7 +39,7 @@ def enough(look: Callable[[], S], count: int, seconds: float = 60) -> S:
     return seen
 
 
-def messages(consumer: Consumer, count: int, seconds: float = 60, *, quiet: float = 0) -> list[Message]:
+def messages(consumer: Consumer, count: int, seconds: float = 180, *, quiet: float = 0) -> list[Message]:
     """What comes until it is so much, and nothing has come for ``quiet`` seconds; less if it does not come in time.
 
     The consumer, which has its partitions, is closed.

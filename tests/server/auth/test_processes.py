@@ -84,7 +84,7 @@ def test_all_processes_let_in_the_same(server: Guarded) -> None:
         seen.add(header["queryId"].rpartition("_")[0])
         return seen >= {"pull_reader1", "pull_reader2"} and rows == [[2, "two"]]
 
-    assert until(look, 90)
+    assert until(look)
     for _ in range(8):
         assert server.ask(ALICE, "/ksql").json()[0]["tables"][0]["name"] == "KNOWN"
         assert {server.ask(None).status_code, server.ask(None, "/ksql").status_code} == {401}
