@@ -102,10 +102,8 @@ class Flow:
         self._thread.join(60)
 
 
-FURTHER = pytest.mark.extended("a service restored where its command log stands")
-
-
-@pytest.mark.parametrize("lost", ["all", pytest.param("folder", marks=FURTHER)])
+@pytest.mark.extended("a service restored while records come")
+@pytest.mark.parametrize("lost", ["all", "folder"])
 def test_each_result_is_there_once_behind_a_restore(
     lost: str, spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -137,7 +137,7 @@ def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.Mo
     assert sorted(enough(lambda: values(engine, "P"), 6)) == list(range(6))
 
 
-FURTHER = pytest.mark.extended("replays that are killed at their beginning and at their end")
+FURTHER = pytest.mark.extended("further replays, and those that are killed at their beginning and at their end")
 
 
 @pytest.mark.parametrize("written", [pytest.param(0, marks=FURTHER), 3, pytest.param(6, marks=FURTHER)])
@@ -196,6 +196,7 @@ def test_two_queries_have_letters_about_one_record(
     engine.execute("".join(f"TERMINATE {q};" for q in (*queries, f"E{written}")))
 
 
+@FURTHER
 def test_unmended_copies_make_no_more_letters(
     engine: Engine, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -254,6 +255,7 @@ SHAPES = {
 HEADERS = [("trace", b"1"), ("trace", None), ("ksqlpy.reason", b"mine"), ("ksqlpy.replay", b"done")]
 
 
+@FURTHER
 def test_headers_are_kept(engine: Engine) -> None:
     engine.execute(
         "CREATE STREAM h (id INT KEY, v INT) WITH (kafka_topic='h', value_format='JSON', partitions=2);"

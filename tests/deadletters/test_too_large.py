@@ -119,7 +119,7 @@ SHAPES: Mapping[str, str] = {
     " SELECT k, COLLECT_LIST(CONCAT(t, t)) AS t FROM {1} GROUP BY k HAVING COUNT(*) > 0;",
 }
 LARGE = "x" * 600_000
-FURTHER = pytest.mark.extended("results that are too large of further kinds of queries, and at least once")
+FURTHER = pytest.mark.extended("results that are too large of further kinds of queries, at least once, and to the byte")
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,7 @@ def test_a_result_that_is_too_large_is_a_dead_letter(engine: Engine, guarantee: 
     engine.execute("".join(f"TERMINATE {q};" for q in queries.values()))
 
 
+@FURTHER
 def test_the_state_goes_on_with_it(engine: Engine) -> None:
     """Rows of several partitions meet; what was set aside is in the state after a restart, and its letters stay."""
     source(engine, "met", partitions=2)
@@ -216,6 +217,7 @@ def test_the_state_goes_on_with_it(engine: Engine) -> None:
     engine.execute("TERMINATE SUMS; TERMINATE COUNTS;")
 
 
+@FURTHER
 def test_to_the_byte(engine: Engine) -> None:
     """What the brokers take is written, and all else is set aside: the query never fails of it."""
     source(engine, "bytes")
@@ -286,6 +288,7 @@ def test_a_mended_result_is_written(engine: Engine) -> None:
 # ------------------------------------------------------------ dead letters and late records
 
 
+@FURTHER
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_a_dead_letter_is_cut_to_what_fits(engine: Engine, guarantee: str) -> None:
     name, query = f"broken_{guarantee[:2]}", f"READ_{guarantee[:2]}".upper()
@@ -324,6 +327,7 @@ def test_a_dead_letter_is_cut_to_what_fits(engine: Engine, guarantee: str) -> No
     engine.execute(f"TERMINATE {query};")
 
 
+@FURTHER
 def test_a_late_record_that_is_too_large_for_its_topic(engine: Engine) -> None:
     source(engine, "lates")
     topic(engine, "too_late", max_message_bytes=1000)
@@ -348,6 +352,7 @@ def test_a_late_record_that_is_too_large_for_its_topic(engine: Engine) -> None:
 # ------------------------------------------------------------ compression
 
 
+@FURTHER
 def test_compressed_records(spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path) -> None:
     """The producer counts a record as it is, the brokers as it is compressed, by it or by them."""
     engine = started(

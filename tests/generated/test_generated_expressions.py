@@ -80,6 +80,7 @@ def test_group_by(bench: Bench, some: int, more: int) -> None:
     check_all(count)
 
 
+@FURTHER
 def test_aggregates(bench: Bench, number: int) -> None:
     count = Count("aggregates")
     bench.all(
@@ -112,6 +113,7 @@ def test_having(bench: Bench, some: int) -> None:
     check_all(count)
 
 
+@FURTHER
 @pytest.mark.parametrize("table", KEYED)
 def test_on(bench: Bench, some: int, table: str) -> None:
     count, made = Count(f"ON, key of {table}"), Generator(SEED + 4)
@@ -203,6 +205,7 @@ LARGE = {
 }
 
 
+@FURTHER
 @pytest.mark.parametrize("what", LARGE)
 def test_large_expressions_run(bench: Bench, what: str) -> None:
     bench.run(selected([LARGE[what]]))

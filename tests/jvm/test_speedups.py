@@ -88,13 +88,11 @@ finally:
 """Cases of tests/streams on Kafka, one after the other, with another jar of our classes."""
 
 
-CLUSTER = pytest.mark.extended("a Spark cluster")
-
-
+@pytest.mark.extended("a second JVM, and a Spark cluster")
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("master", ["local[8]", pytest.param("local-cluster[1,8,1024]", id="cluster", marks=CLUSTER)])
+@pytest.mark.parametrize("master", ["local[8]", pytest.param("local-cluster[1,8,1024]", id="cluster")])
 def test_queries_run_without_the_classes_of_speed_ups(broker: EmbeddedKafka, tmp_path: Path, master: str) -> None:
     jar = tmp_path / "required.jar"
     with zipfile.ZipFile(helper_jar()) as whole, zipfile.ZipFile(jar, "w") as made:

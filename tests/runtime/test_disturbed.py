@@ -57,8 +57,10 @@ def test_a_second_engine_is_refused(spark: SparkSession, engine: Engine, config:
 
 
 STREAM = "CREATE STREAM s (k STRING KEY, v INT) WITH (KAFKA_TOPIC = '{t}', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
+FURTHER = pytest.mark.extended("queries that are paused and started again and again")
 
 
+@FURTHER
 def test_a_topic_recreated_stops_the_query_with_its_reason(engine: Engine) -> None:
     engine.execute(
         STREAM.format(t="anew") + "CREATE TABLE anew_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;", EARLIEST
@@ -101,6 +103,7 @@ def test_what_retention_took_is_said_and_the_query_goes_on(engine: Engine) -> No
     ]
 
 
+@FURTHER
 @pytest.mark.parametrize("torn", ["commits", "offsets"])
 def test_a_torn_file_of_the_checkpoint_is_mended(engine: Engine, torn: str) -> None:
     topic = f"torn_{torn}"
@@ -141,6 +144,7 @@ def takes_seconds(spark: SparkSession) -> str:
     raise AssertionError("the pattern is not slow here")
 
 
+@FURTHER
 def test_a_query_starts_again_when_its_tasks_have_ended(engine: Engine) -> None:
     """Spark only asks tasks to stop: what one was just reckoning it writes afterwards."""
     engine.execute(
@@ -161,6 +165,7 @@ def test_a_query_starts_again_when_its_tasks_have_ended(engine: Engine) -> None:
     assert [k for k, _ in read(engine, "FOUND", 3)] == [b"quick", b"slow", b"last"]
 
 
+@FURTHER
 def test_only_a_backlog_is_read_in_event_time_order_again(engine: Engine) -> None:
     """A live batch whose commit is missing is done again in the order in which its records came."""
     table = "(id STRING PRIMARY KEY, n INT, team STRING) WITH (VALUE_FORMAT = 'JSON', PARTITIONS = 2, KAFKA_TOPIC ="
@@ -223,6 +228,7 @@ FORGETFUL = {
 }
 
 
+@FURTHER
 def test_deleted_keys_are_forgotten(engine: Engine) -> None:
     """Whatever is made of a table, its deleted keys are in no state after the next commit, and the living are."""
     engine.execute(

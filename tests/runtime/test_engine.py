@@ -177,6 +177,10 @@ def test_a_query_that_does_not_fit_is_refused_with_the_numbers(engine: Engine) -
     assert state(engine) == before
 
 
+FURTHER = pytest.mark.extended("queries of each shape, and new partitions")
+
+
+@FURTHER
 def test_a_query_holds_the_slots_that_are_counted(engine: Engine) -> None:
     """Counted with too few, it would find none on a full cluster; a shuffle that is not needed also costs latency."""
     engine.execute(
@@ -225,6 +229,7 @@ def test_dead_letters_are_kept_and_counted(engine: Engine) -> None:
     assert "many" in str(description["queryFigures"][0]["lastDeadLetter"])
 
 
+@FURTHER
 def test_new_partitions_of_a_topic_are_read(engine: Engine) -> None:
     engine.execute(RIDES + "CREATE TABLE n AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;", EARLIEST)
     engine.execute("INSERT INTO rides VALUES (1, 5);")

@@ -150,7 +150,7 @@ def sampled(engine: Engine, properties: Mapping[str, str]) -> list[int]:
     return list(range(int(str(entity["commandStatus"]["message"]).partition("Inferred from ")[2].split()[0])))
 
 
-FURTHER = pytest.mark.extended("every path by further pairs of guarantee and isolation level")
+FURTHER = pytest.mark.extended("further pairs of guarantee and isolation level, and readers of other processes")
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,7 @@ def test_every_path(engine: Engine, names: Sequence[str]) -> None:
     engine.execute("DROP STREAM sampled; DROP TABLE tt; DROP STREAM tx DELETE TOPIC;")
 
 
+@FURTHER
 def test_a_question_without_a_server(engine: Engine, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     declared = "CREATE STREAM q (k STRING KEY, v INT) WITH (kafka_topic='q', value_format='JSON', partitions=1);"
     engine.execute(declared)
@@ -333,6 +334,7 @@ def test_a_pull_query_that_waits_for_its_inputs(engine: Engine) -> None:
     engine.execute("TERMINATE WT;")
 
 
+@FURTHER
 def test_what_was_read_uncommitted_before_is_not_read_twice(
     spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path
 ) -> None:

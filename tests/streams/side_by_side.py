@@ -63,7 +63,7 @@ SHAPES = {
 """The case that ``make test`` runs on Kafka, by the kind of query or record that it stands for."""
 
 EVERY = 3
-"""Of the cases that ``make test`` runs on Kafka it runs the first of so many in memory, too."""
+"""Of the cases of a file that ``make test`` does not run on Kafka it runs the first of so many in memory."""
 
 ON_KAFKA = [case for case in CASES if case.error is None]
 
@@ -77,10 +77,15 @@ def chosen_for_kafka() -> list[Case]:
 
 
 def chosen_for_memory() -> list[Case]:
-    """What ``make test`` runs in memory: what it does not run on Kafka, and a part of the rest."""
-    both = chosen_for_kafka()
-    on_kafka_only = set(map(id, both)) - set(map(id, both[::EVERY]))
-    return [case for case in CASES if id(case) not in on_kafka_only]
+    """What ``make test`` runs in memory: of each file a part of what it does not run on Kafka, and what is refused."""
+    on_kafka = set(map(id, chosen_for_kafka()))
+    chosen: list[Case] = []
+    for file in FILES:
+        own = [case for case in CASES if case.file == file]
+        others = [case for case in own if id(case) not in on_kafka]
+        chosen += [case for case in others if case.error is not None]
+        chosen += [case for case in others if case.error is None][::EVERY]
+    return chosen
 
 
 def parameter(case: Case, marks: Iterable[pytest.MarkDecorator] = ()) -> object:

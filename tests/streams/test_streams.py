@@ -32,7 +32,7 @@ def in_memory(
 
 
 CHOSEN = {id(case) for case in chosen_for_memory()}
-LEFT_OUT = pytest.mark.extended("two of three cases that make test runs on Kafka")
+LEFT_OUT = pytest.mark.extended("two of three cases of a file, and those that make test runs on Kafka")
 
 
 @pytest.mark.parametrize("case", [parameter(c, [] if id(c) in CHOSEN else [LEFT_OUT]) for c in CASES])
