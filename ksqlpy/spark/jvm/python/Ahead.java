@@ -16,9 +16,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
  */
 public final class Ahead {
   /** Bytes of requests, rows, and bytes of rows from which on a batch is full. */
-  private static final int MOST_REQUESTED = 1 << 16;
+  private static final int MOST_REQUESTED = 1 << 18;
 
-  private static final int MOST_ROWS = 1_000;
+  private static final int MOST_ROWS = 4_000;
   private static final int MOST_BYTES = 1 << 22;
 
   private final Call[] calls;
