@@ -50,7 +50,7 @@ export function problemOf(body: unknown, status: number): Problem {
 /** Any failure as a problem. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof TypeError || isEnded(error)) return new Problem("the server does not answer", "unreachable", 0);
+  if (isEnded(error)) return new Problem("the server does not answer", "unreachable", 0);
   return new Problem(error instanceof Error ? error.message : String(error), "page", 0);
 }
 

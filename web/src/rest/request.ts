@@ -1,6 +1,6 @@
 // Requests to the server that has sent the page.
 import { login } from "../state/login.svelte";
-import { asProblem, isEnded, Problem, problemOf } from "./problem";
+import { isEnded, Problem, problemOf } from "./problem";
 
 /** The page is at …/ui/, the endpoints are beside it. */
 export const BASE = new URL("..", location.href.replace(/#.*/, ""));
@@ -31,7 +31,8 @@ export async function send(path: string, { body, accept = "application/json", si
   try {
     answer = await fetch(new URL(path, BASE), init);
   } catch (error) {
-    throw isEnded(error) ? error : asProblem(error);
+    if (isEnded(error)) throw error;
+    throw new Problem("the server does not answer", "unreachable", 0);
   }
   if (answer.ok) return answer;
   const problem = problemOf(await answer.json().catch(() => null), answer.status);
