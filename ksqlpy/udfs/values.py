@@ -363,8 +363,8 @@ _PLAIN_WRITERS: dict[str, Callable[[Any, bool], Write]] = {
 # ---------------------------------------------------------------- a whole call
 
 
-def caller(takes: Sequence[Any], gives: Any, function: Callable[..., Any], most: int) -> Callable[[Any], Any]:
-    """From the types and the function to one that makes a request's answer, both with their heads.
+def caller(takes: Sequence[Any], gives: Any, function: Callable[..., Any], most: int) -> Callable[[Any, int], Any]:
+    """From the types and the function to one that makes an answer, with its head, of bytes and the place of arguments.
 
     It is made as a text, without a loop and a call for each value: these take longer than many a function.
     ``most``: bytes of the answer.
@@ -372,7 +372,7 @@ def caller(takes: Sequence[Any], gives: Any, function: Callable[..., Any], most:
     names = [f"a{i}" for i in range(len(takes))]
     known: dict[str, Any] = {"function": function, "write": writer(gives), "check": _most(most)}
     known.update({"length_at": _INT.unpack_from, "length": _INT.pack, **_PACKS})
-    lines = ["def call(data):", " at = 8"]
+    lines = ["def call(data, at):"]
     for name, kind in zip(names, takes, strict=True):
         if kind == "STRING":
             there = ["  end = at + 5 + length_at(data, at + 1)[0]"]
@@ -391,7 +391,7 @@ def caller(takes: Sequence[Any], gives: Any, function: Callable[..., Any], most:
         lines += [f" if {condition}:", *(f"  {line}" for line in soon)]
     lines += [" out = bytearray(5)", " write(out, value)", " check(out)", " out[:4] = length(len(out) - 4)"]
     exec(compile("\n".join([*lines, " return out"]), "<ksqlpy call>", "exec"), known)
-    made: Callable[[Any], Any] = known["call"]
+    made: Callable[[Any, int], Any] = known["call"]
     return made
 
 

@@ -297,13 +297,15 @@ def serve(connection: socket.socket) -> None:
     depth = sys.getrecursionlimit
     signal.signal(STOP, _out_of_time)
     os.register_at_fork(after_in_child=lambda: _in_child(connection))
-    calls: dict[int, Call] = {}
+    answers: dict[int, Callable[[Any, int], Any]] = {}
+    names: dict[int, str] = {}
     receive, send, unpack, clock = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from, time.monotonic
-    look = False
+    system = sys
     data: Any = b""
     at = 0  # in data, behind the last request
     waiting = bytearray()  # answers of requests that others follow
     begun = 0.0
+    look = False
     while True:
         if at == len(data):
             data, at = (_look(receive) if look else receive(65536)), 0
@@ -316,44 +318,42 @@ def serve(connection: socket.socket) -> None:
                 return
             data, at = data[at:] + more, 0
         length, number = unpack(data, at)
-        end = at + length + 4
-        if end > len(data):
-            data, at, end = _rest(connection, data[at:], length + 4), 0, length + 4
-        request = data if end - at == len(data) else data[at:end]
-        at = end
-        look = number >= LOOK
-        if look:
-            number -= LOOK
-        followed = number >= FOLLOWED
-        if followed:
-            number -= FOLLOWED
+        if at + length + 4 > len(data):
+            data, at = _rest(connection, data[at:], length + 4), 0
+        place = at + 8
+        at += length + 4
+        look = followed = False
+        if number >= FOLLOWED:
+            look = number >= LOOK
+            number &= LOOK - 1
+            followed = number >= FOLLOWED
+            number &= FOLLOWED - 1
+        answer = answers.get(number)
         out: Any = b"\0\0\0\1\0"
-        name = ""
         _serving = True
         try:
-            if number < 0:
-                described = json.loads(request[8:])
-                name = described.get("name", "")
+            if answer is not None:
+                out = answer(data, place)
+            else:
+                described = json.loads(data[place:at])
+                names[number] = described.get("name", "")
                 if "describe" in described:
                     out = bytearray(out)
                     writer("STRING")(out, describe(described["describe"]))
                     _INT.pack_into(out, 0, len(out) - 4)
                 else:
-                    calls[described["id"]] = Call(described)
+                    call = Call(described)
+                    answers[described["id"]], names[described["id"]] = call.answer, call.name
                 around.keep()
-            else:
-                call = calls[number]
-                name = call.name
-                out = call.answer(request)
             _serving = False
         except BaseException as e:  # also SystemExit
             _serving = False
             around.restore()
-            told = failure(e, name)
+            told = failure(e, names.get(number, ""))
             out = _INT.pack(len(told) + 1) + b"\1" + told
         if _forked:
             os._exit(0)
-        if sys.stdout is not printed or sys.stderr is not printed or depth() != around.depth or around.moved:
+        if system.stdout is not printed or system.stderr is not printed or depth() != around.depth or around.moved:
             around.restore()
         if printed.text:
             said = printed.take()

@@ -2,9 +2,7 @@ package ksqlpy.internals;
 
 import java.util.Map;
 import java.util.function.Supplier;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
@@ -13,13 +11,11 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
-import org.apache.spark.sql.kafka010.KafkaRecordToRowConverter;
 import org.apache.spark.sql.kafka010.KafkaSourcePartitionOffset;
 import org.apache.spark.sql.kafka010.KafkaSourceProvider;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.Function1;
 
-/** The parts of Spark's Kafka source and sink that our own are made of: the table, ranges of offsets, rows of records. */
+/** The parts of Spark's Kafka source and sink that our own are made of: the table, and ranges of offsets. */
 public final class KafkaParts {
   private KafkaParts() {}
 
@@ -67,10 +63,5 @@ public final class KafkaParts {
   /** What tells a batch in real time how far a partition was read. */
   public static PartitionOffset reached(TopicPartition place, long offset) {
     return new KafkaSourcePartitionOffset(place, offset);
-  }
-
-  /** Makes rows of records, with headers; a row is valid until the next one. */
-  public static Function1<ConsumerRecord<byte[], byte[]>, UnsafeRow> rows() {
-    return new KafkaRecordToRowConverter().toUnsafeRowProjector(true);
   }
 }

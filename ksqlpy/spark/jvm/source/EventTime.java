@@ -1,10 +1,9 @@
 package ksqlpy.source;
 
 import ksqlpy.internals.EventTimes;
-import ksqlpy.internals.KafkaParts;
+import ksqlpy.internals.RecordRows;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import scala.Function1;
 
 /** The time of a record by which it is ordered, in ms since 1970. */
 interface EventTime {
@@ -16,7 +15,7 @@ interface EventTime {
       return ConsumerRecord::timestamp;
     }
     EventTimes opened = times.open();
-    Function1<ConsumerRecord<byte[], byte[]>, UnsafeRow> rows = KafkaParts.rows();
-    return record -> opened.of(rows.apply(record), record.timestamp());
+    RecordRows rows = new RecordRows();
+    return record -> opened.of(rows.of(record), record.timestamp());
   }
 }

@@ -2,19 +2,18 @@ package ksqlpy.source;
 
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import ksqlpy.internals.KafkaParts;
+import ksqlpy.internals.RecordRows;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
-import scala.Function1;
 
 /** Reads the records of one task, see {@link Merge}. In real time a record that is still to come belongs to the next batch. */
 final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
   private final OrderedPartition partition;
-  private final Function1<ConsumerRecord<byte[], byte[]>, UnsafeRow> rows = KafkaParts.rows();
+  private final RecordRows rows = new RecordRows();
   private Merge merge;
   private UnsafeRow row;
   private boolean reports = false;
@@ -50,7 +49,7 @@ final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
     if (found == null) {
       return false;
     }
-    row = rows.apply(found);
+    row = rows.of(found);
     return true;
   }
 
