@@ -18,6 +18,8 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.once import Offsets
+from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.topics import Topics
 from tests.runtime.lifecycle import EARLIEST, all_live, configured, query_ids, read, send
 from tests.support.waiting import count as written
@@ -56,6 +58,12 @@ def test_a_second_engine_is_refused(spark: SparkSession, engine: Engine, config:
     assert engine.execute("SHOW QUERIES;")[0]["queries"] == []
 
 
+def committed(running: RunningQuery) -> Offsets:
+    """How far the query had read its topics at its last commit."""
+    last = running.checkpoint.last_commit
+    return {} if last is None else running.checkpoint.offsets(last)
+
+
 STREAM = "CREATE STREAM s (k STRING KEY, v INT) WITH (KAFKA_TOPIC = '{t}', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
 FURTHER = pytest.mark.extended("queries that are paused and started again and again")
 
@@ -87,7 +95,7 @@ def test_what_retention_took_is_said_and_the_query_goes_on(engine: Engine) -> No
     send(engine, "short", [("a", {"V": v}, 0) for v in range(5)])
     assert len(read(engine, "SHORT_V", 5)) == 5
     running = engine.queries.get(query)
-    assert running is not None and until(lambda: running.checkpoint.last_commit is not None)
+    assert running is not None and until(lambda: committed(running) == {"short": {"0": 5}})
     engine.execute(f"PAUSE {query};")
     send(engine, "short", [("a", {"V": v}, 0) for v in range(5, 10)])
     admin = AdminClient({"bootstrap.servers": engine.bootstrap})

@@ -3,6 +3,7 @@ package ksqlpy.internals;
 import java.util.NoSuchElementException;
 import java.util.concurrent.TimeUnit;
 import ksqlpy.python.Ahead;
+import ksqlpy.source.Working;
 import ksqlpy.tasks.Progress;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskContext$;
@@ -72,6 +73,9 @@ final class RowsAhead extends AbstractIterator<InternalRow> {
     InternalRow[] of = new InternalRow[arguments.length];
     for (int i = 0; i < of.length; i++) {
       of[i] = row.isNullAt(arguments[i]) ? null : row.getStruct(arguments[i], widths[i]);
+    }
+    if (ahead.isFull()) {
+      Working.handsOver(); // or it would be this record that is seen at each death of the JVM
     }
     handed.add(row.getLong(time)); // ahead of the next row, so that it is not taken for done
     return ahead.add(row, row instanceof UnsafeRow unsafe ? unsafe.getSizeInBytes() : 0, of);

@@ -63,6 +63,11 @@ public final class Ahead {
     return true;
   }
 
+  /** Whether {@link #add} would wait now. */
+  public synchronized boolean isFull() {
+    return gathers.isFull();
+  }
+
   /** No row comes any more; {@code why}: what the thread that added them has thrown, or null. */
   public synchronized void end(Throwable why) {
     ended = true;

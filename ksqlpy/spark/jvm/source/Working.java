@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * Which record a task works on, in a file that is there when this JVM has died: {@code ksqlpy/spark/working.py} reads it.
  * It is mapped into memory, so that it costs some ns a record. For the thread of the task.
  */
-final class Working implements AutoCloseable {
+public final class Working implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Working.class);
 
   /** Bytes of each place: its state, partition, offset, time in ms, lengths and texts of query and topic. */
@@ -39,6 +39,7 @@ final class Working implements AutoCloseable {
 
   private static final MappedByteBuffer FILE = open(System.getProperty("ksqlpy.working"));
   private static final BitSet USED = new BitSet();
+  private static final ThreadLocal<Working> HERE = new ThreadLocal<>();
 
   private final int place;
   private TopicPartition read;
@@ -103,6 +104,15 @@ final class Working implements AutoCloseable {
     FILE.putLong(place + OFFSET, offset);
     if (state != WORKS) {
       become(WORKS);
+      HERE.set(this);
+    }
+  }
+
+  /** The present thread has handed its record to another one, which works on earlier ones still: it waits for that. */
+  public static void handsOver() {
+    Working here = HERE.get();
+    if (here != null) {
+      here.waits();
     }
   }
 
