@@ -256,13 +256,15 @@ public final class Progress {
 
   /** The rows of the present task that one of its threads hands to another. */
   public static Handed ofThreads() {
+    return ofBatch(1).handed();
+  }
+
+  /** Those of one task. */
+  synchronized Handed handed() {
     Pending rows = new Pending();
-    Progress batch = ofBatch(1);
-    synchronized (batch) {
-      Pending[] more = Arrays.copyOf(batch.handed, batch.handed.length + 1);
-      more[batch.handed.length] = rows;
-      batch.handed = more;
-    }
+    Pending[] more = Arrays.copyOf(handed, handed.length + 1);
+    more[handed.length] = rows;
+    handed = more;
     return new Handed(rows);
   }
 

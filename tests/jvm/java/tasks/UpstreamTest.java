@@ -100,6 +100,28 @@ final class UpstreamTest {
   }
 
   @Test
+  void rowsThatOneThreadHandsToAnotherAreWaitedFor() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    writer.watch(true);
+    Progress batch = new Progress("FIRST", 1);
+    Progress.OF.put("FIRST", batch);
+    try {
+      Progress.Handed handed = batch.handed();
+      Upstream.Reader reader = Upstream.reader("FIRST", "life 1", 1);
+      handed.add(50);
+      reader.hasRead(new Upstream.Point(Long.MAX_VALUE, NOW));
+      Thread.sleep(300);
+      assertFalse(writer.done().holds(50, NOW));
+      handed.done();
+      until(() -> writer.done().holds(50, NOW));
+    } finally {
+      Progress.OF.remove("FIRST", batch);
+    }
+    writer.watch(false);
+  }
+
+  @Test
   void resultsOnTheirWayAreWaitedFor() throws InterruptedException {
     Upstream.writes("FIRST", "a", "b");
     Upstream.Writer writer = only("b", "OTHER");
