@@ -4,7 +4,7 @@ import java.util.NoSuchElementException;
 import java.util.concurrent.TimeUnit;
 import ksqlpy.python.Ahead;
 import ksqlpy.source.Working;
-import ksqlpy.tasks.Progress;
+import ksqlpy.tasks.Handed;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskContext$;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -31,7 +31,7 @@ final class RowsAhead extends AbstractIterator<InternalRow> {
   private final int[] arguments;
   private final int time;
   private final Ahead ahead;
-  private final Progress.Handed handed = Progress.ofThreads();
+  private final Handed handed = Handed.ofTask();
   private final JoinedRow joined = new JoinedRow();
   private final Thread draws;
   private Ahead.Entry next;

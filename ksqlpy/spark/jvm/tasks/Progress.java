@@ -70,7 +70,7 @@ public final class Progress {
   private final AtomicLong lookedAt = new AtomicLong(System.nanoTime());
   private volatile Stage[] stages = new Stage[0];
   private volatile Results[] results = new Results[0];
-  private volatile Pending[] handed = new Pending[0];
+  final List<Pending> handed = new CopyOnWriteArrayList<>();
   private volatile View view;
   private long slack = SLACK;
   private int users = 0;
@@ -252,39 +252,6 @@ public final class Progress {
     Results made = batch.results(TaskContext.get().taskAttemptId(), target);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.end());
     return made;
-  }
-
-  /** The rows of the present task that one of its threads hands to another. */
-  public static Handed ofThreads() {
-    return ofBatch(1).handed();
-  }
-
-  /** Those of one task. */
-  synchronized Handed handed() {
-    Pending rows = new Pending();
-    Pending[] more = Arrays.copyOf(handed, handed.length + 1);
-    more[handed.length] = rows;
-    handed = more;
-    return new Handed(rows);
-  }
-
-  /** What one thread of a task hands to another: one says that it adds, one that it is done. */
-  public static final class Handed {
-    private final Pending rows;
-
-    private Handed(Pending rows) {
-      this.rows = rows;
-    }
-
-    /** A row of this time. */
-    public void add(long time) {
-      rows.add(time);
-    }
-
-    /** The next row is done. */
-    public void done() {
-      rows.remove();
-    }
   }
 
   /** Those of one task. */

@@ -107,7 +107,7 @@ final class UpstreamTest {
     Progress batch = new Progress("FIRST", 1);
     Progress.OF.put("FIRST", batch);
     try {
-      Progress.Handed handed = batch.handed();
+      Handed handed = Handed.of(batch);
       Upstream.Reader reader = Upstream.reader("FIRST", "life 1", 1);
       handed.add(50);
       reader.hasRead(new Upstream.Point(Long.MAX_VALUE, NOW));
