@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from types import TracebackType
 import pexpect
 import pyte
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds that a screen gets to show what is waited for, on a machine that has other work too."""
 
 ENTER, TAB, CTRL_C, CTRL_D, CTRL_R, ESCAPE, UP, DOWN = "\r", "\t", "\x03", "\x04", "\x12", "\x1b", "\x1b[A", "\x1b[B"
@@ -54,6 +55,9 @@ class Terminal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._process.isalive():  # what closes it would wait a tenth of a second only
+            self._process.kill(signal.SIGKILL)
+            self._process.wait()
         self._process.close(force=True)
 
     def send(self, keys: str) -> None:
