@@ -67,7 +67,7 @@ def kafka_output(
     counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
     calls: Sequence[CallAhead] = ()
-    if not in_order and in_step is None:
+    if not in_order and in_step is None and rows.frame.isStreaming:  # of a batch, Spark may do without a job
         plan, calls = calls_ahead(plan, None if isinstance(sink, str) else sink.timestamp)
     columns = {o.name: _column(plan, o, counted_as) for o in plan.root.outputs}
     if not isinstance(sink, str):
