@@ -87,6 +87,14 @@ def test_more_is_asked_and_answered_than_is_held_between_processes(spark: SparkS
     ]  # fmt: skip
 
 
+def test_arguments_that_do_not_fit_beside_others(spark: SparkSession) -> None:
+    """Those of a call have a limit of their own, however much of the batch is there: 67,108,864 bytes."""
+    length = function("def f(text):\n    return str(len(text))", STRING, [STRING])
+    sizes = "CASE id WHEN 0 THEN 100000 WHEN 1 THEN 67050000 WHEN 2 THEN 67200000 ELSE 5 END"
+    rows = called(spark, 4, length, argument=f"repeat('x', {sizes})")
+    assert [r.v0 for r in rows] == ["100000", "67050000", None, "5"]
+
+
 def test_what_is_printed_is_no_answer(spark: SparkSession) -> None:
     rows = called(spark, 2000, of_number("    print(n)\n    return str(n)"))
     assert [r.v0 for r in rows] == [str(n) for n in range(2000)]

@@ -15,11 +15,20 @@ import org.apache.spark.sql.catalyst.InternalRow;
  * call has its time limit, its attempts and its failure to itself ({@link Call#askOr}).
  */
 public final class Ahead {
-  /** Bytes of requests, rows, and bytes of rows from which on a batch is full. */
+  /** Bytes of requests, rows, and bytes of rows from which on a batch is full at the latest. */
   private static final int MOST_REQUESTED = 1 << 18;
 
   private static final int MOST_ROWS = 4_000;
   private static final int MOST_BYTES = 1 << 22;
+
+  /** Rows of the first batches. */
+  private static final int FIRST_ROWS = 16;
+
+  /** Ns that a batch may be waited for: its first row waits for its last one. Of slow functions fewer calls are a batch. */
+  private static final long LONGEST = 10_000_000;
+
+  /** In the place of a value: the call is made by itself, since its arguments do not fit beside others. */
+  private static final Object ALONE = new Object();
 
   private final Call[] calls;
 
@@ -27,6 +36,7 @@ public final class Ahead {
   private Batch gathers = new Batch();
   private Batch sent; // it is answered next
   private Batch spare = new Batch();
+  private int mostRows = FIRST_ROWS;
   private boolean idle; // who takes rows waits for one
   private boolean ended;
   private boolean closed;
@@ -91,8 +101,9 @@ public final class Ahead {
       if (batch == null) {
         return null;
       }
+      long began = System.nanoTime();
       batch.answer();
-      answered(batch);
+      answered(batch, System.nanoTime() - began);
     }
     return given.rows.get(at++);
   }
@@ -125,7 +136,9 @@ public final class Ahead {
     throw (T) any;
   }
 
-  private synchronized void answered(Batch batch) {
+  private synchronized void answered(Batch batch, long took) {
+    long fit = batch.rows.size() * LONGEST / Math.max(1, took);
+    mostRows = (int) Math.max(1, Math.min(fit, Math.min(MOST_ROWS, 2L * mostRows)));
     given = batch;
     at = 0;
     sent = null;
@@ -166,7 +179,7 @@ public final class Ahead {
   public static final class Entry {
     public final InternalRow row;
 
-    /** As Spark holds them; null also where a call was not made. Until it is sent, why it cannot be. */
+    /** As Spark holds them; null also where a call was not made. */
     public final Object[] values;
 
     private final InternalRow[] arguments;
@@ -187,7 +200,7 @@ public final class Ahead {
     private Worker worker; // that answers it
 
     boolean isFull() {
-      return rows.size() >= MOST_ROWS || requests.at >= MOST_REQUESTED || bytes >= MOST_BYTES;
+      return rows.size() >= mostRows || requests.at >= MOST_REQUESTED || bytes >= MOST_BYTES;
     }
 
     void add(Entry entry, int size) {
@@ -198,7 +211,7 @@ public final class Ahead {
             last = Worker.put(calls[i], entry.arguments[i], requests);
           } catch (CallFailed e) {
             requests.at = begin;
-            entry.values[i] = e;
+            entry.values[i] = ALONE;
           }
         }
       }
@@ -236,12 +249,12 @@ public final class Ahead {
       if (worker == null && last >= 0 && rows.size() > 1) {
         send(Workers.here().take());
       }
+      boolean alone = false;
       try {
         for (Entry row : rows) {
           for (int i = 0; i < calls.length; i++) {
-            if (row.values[i] instanceof CallFailed e) {
-              row.values[i] = null;
-              calls[i].failed(e);
+            if (row.values[i] == ALONE) {
+              alone = true;
             } else if (row.arguments[i] != null) {
               row.values[i] = answer(calls[i], row.arguments[i]);
             }
@@ -250,6 +263,19 @@ public final class Ahead {
         giveBack(worker != null && worker.isRead());
       } finally {
         giveBack(false); // where something was thrown
+      }
+      if (alone) { // who holds a worker must not wait for one
+        answerAlone();
+      }
+    }
+
+    private void answerAlone() {
+      for (Entry row : rows) {
+        for (int i = 0; i < calls.length; i++) {
+          if (row.values[i] == ALONE) {
+            row.values[i] = calls[i].askOr(null, row.arguments[i]);
+          }
+        }
       }
     }
 

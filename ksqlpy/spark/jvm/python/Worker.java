@@ -158,14 +158,19 @@ final class Worker {
   }
 
   /** What an answer says but for its value, which is to be read next; null if it has one. {@code end}: of the answer. */
-  private CallFailed failure(Call call, int status, int end) {
-    if ((status & PRINTED) != 0) {
-      Failures.printed(call, new String(in.getBytes(), StandardCharsets.UTF_8));
+  private CallFailed failure(Call call, int status, int end) throws IOException {
+    String[] told;
+    try {
+      if ((status & PRINTED) != 0) {
+        Failures.printed(call, new String(in.getBytes(), StandardCharsets.UTF_8));
+      }
+      if ((status & FAILED) == 0) {
+        return null;
+      }
+      told = new String(in.bytes, in.at, end - in.at, StandardCharsets.UTF_8).split("\n", 3);
+    } catch (IndexOutOfBoundsException | IllegalStateException e) {
+      throw new IOException("the worker answers what it must not", e); // functions share a process with who answers
     }
-    if ((status & FAILED) == 0) {
-      return null;
-    }
-    String[] told = new String(in.bytes, in.at, end - in.at, StandardCharsets.UTF_8).split("\n", 3);
     spent |= told[0].equals("MemoryError"); // it would be short of memory from now on
     return new CallFailed(told[0], told.length > 1 ? told[1] : told[0], told.length > 2 ? told[2] : "");
   }
