@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from ksqlpy.atwork import waiting
 from ksqlpy.errors import EngineProblem
 from ksqlpy.reading import Record
-from ksqlpy.reading.messages import record_of
+from ksqlpy.reading.messages import record_of, with_errors
 
 __all__ = ["AT_FIRST", "PATIENCE", "in_bulk", "one_by_one"]
 
@@ -107,7 +107,7 @@ def _some(
 
 def _all_wanted(messages: list[Message], left: _Left) -> bool:
     """Whether all are records of a single partition ahead of its end, as a look at the last one tells."""
-    if len(messages) < 2 or len(left) > 1 or any(m.error() is not None for m in messages):
+    if len(messages) < 2 or len(left) > 1 or with_errors(messages):
         return False
     [(partition, (_, end))] = left.items()
     last = messages[-1].offset()
