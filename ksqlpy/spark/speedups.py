@@ -18,6 +18,7 @@ SETTING = "spark.ksqlpy.speedups.off"
 SPEEDUPS: Mapping[str, str] = {
     "expression-reader": "Spark's grammar parses expressions, each in 10 to 20 ms in a new JVM, nested ones in seconds",
     "executor-quarantine": "an executor that joins gets tasks before it is prepared for them",
+    "kept-plans": "Spark optimizes the plan of each batch again, while results wait",
     "state-metadata": "the first tasks of an executor load what reads the metadata of states",
     "optimizer-rules": "Spark's optimizer looks for files, variants and subqueries in each plan",
 }

@@ -2,6 +2,8 @@ package ksqlpy.internals;
 
 import java.util.List;
 import java.util.function.UnaryOperator;
+import ksqlpy.speedups.KeptRule;
+import ksqlpy.speedups.KeptStrategy;
 import ksqlpy.speedups.QuickParser;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
@@ -22,14 +24,19 @@ import scala.runtime.BoxedUnit;
  * What each session knows besides Spark's functions, by {@code spark.sql.extensions=ksqlpy.internals.Extensions}: {@code
  * ksqlpy_last_two}, see {@link LastTwo}, {@code ksqlpy_folded}, see {@link Folded}, {@code ksqlpy_text}, {@code ksqlpy_null} and {@code ksqlpy_field}, see {@link
  * EncodedLiterals}, {@code ksqlpy_try}, which is null where its argument throws, {@code
- * ksqlpy_bounded}, {@code ksqlpy_replace}, {@code ksqlpy_joined} and {@code ksqlpy_joined_with}, see {@link Bounded}, and expressions without Spark's grammar, see
- * {@link QuickParser}.
+ * ksqlpy_bounded}, {@code ksqlpy_replace}, {@code ksqlpy_joined} and {@code ksqlpy_joined_with}, see {@link Bounded},
+ * expressions without Spark's grammar, see {@link QuickParser}, and batches that are not optimized again, see {@link
+ * KeptRule}.
  */
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Orphan.watch();
     if (Speedup.EXPRESSION_READER.on()) {
       extensions.injectParser(new QuickParser.Maker());
+    }
+    if (Speedup.KEPT_PLANS.on()) {
+      extensions.injectHintResolutionRule(new KeptRule.Maker()); // the first rules of all
+      extensions.injectPlannerStrategy(new KeptStrategy.Maker());
     }
     add(extensions, "ksqlpy_last_two", LastTwo.class, new Of(LastTwo::new));
     add(extensions, "ksqlpy_folded", Folded.class, new Fold());

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import ksqlpy.internals.EventTimes;
 import ksqlpy.internals.KafkaParts;
@@ -15,7 +14,6 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
-import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -25,12 +23,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * read by time, and not beyond {@link OrderedKafka#END}.
  */
 final class OrderedStream
-    implements MicroBatchStream, SupportsTriggerAvailableNow, SupportsRealTimeMode, ReportsSourceMetrics {
+    implements MicroBatchStream, SupportsTriggerAvailableNow, SupportsRealTimeMode, PlanHolder {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   private final MicroBatchStream kafka;
   private final CaseInsensitiveStringMap options;
   private final EventTimes times;
+  private volatile Object plan;
 
   OrderedStream(MicroBatchStream kafka, CaseInsensitiveStringMap options) {
     this.kafka = kafka;
@@ -144,8 +143,13 @@ final class OrderedStream
   }
 
   @Override
-  public Map<String, String> metrics(Optional<Offset> consumed) {
-    return ((ReportsSourceMetrics) kafka).metrics(consumed);
+  public Object plan() {
+    return plan;
+  }
+
+  @Override
+  public void plan(Object known) {
+    plan = known;
   }
 
   @Override
