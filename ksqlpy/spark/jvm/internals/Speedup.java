@@ -14,7 +14,7 @@ import org.slf4j.LoggerFactory;
 public enum Speedup {
   EXPRESSION_READER("expression-reader", "QuickParser", "ExpressionReader", "ExpressionText"),
   EXECUTOR_QUARANTINE("executor-quarantine", "ExecutorAllocation"),
-  KEPT_PLANS("kept-plans", "KeptPlan", "KeptRows", "KeptRule", "KeptStrategy"),
+  KEPT_PLANS("kept-plans", "KeptPlan", "KeptRows", "KeptRule", "KeptStrategy", "PlannedAhead"),
   STATE_METADATA("state-metadata", "StateFiles");
 
   private static final Logger LOG = LoggerFactory.getLogger(Speedup.class);

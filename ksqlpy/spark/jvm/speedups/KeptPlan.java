@@ -40,8 +40,11 @@ final class KeptPlan {
     return null;
   }
 
-  void optimized(LogicalPlan made) {
+  /** Says what the optimizer made of it; whether that was not known. */
+  boolean optimized(LogicalPlan made) {
+    boolean first = optimized == null;
     optimized = made;
+    return first;
   }
 
   /** The optimized plan of a batch with this plan; null if it differs in more than offsets, or none is known. */

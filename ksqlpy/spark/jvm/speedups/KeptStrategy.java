@@ -3,10 +3,10 @@ package ksqlpy.speedups;
 import java.util.List;
 import ksqlpy.internals.Scala;
 import ksqlpy.source.PlanHolder;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -24,6 +24,12 @@ import scala.runtime.AbstractFunction1;
 public final class KeptStrategy extends SparkStrategy {
   private static final long serialVersionUID = 1L;
 
+  private final transient SparkSession session;
+
+  private KeptStrategy(SparkSession session) {
+    this.session = session;
+  }
+
   @Override
   public Seq<SparkPlan> apply(LogicalPlan plan) {
     if (plan instanceof KeptRows rows) {
@@ -37,17 +43,18 @@ public final class KeptStrategy extends SparkStrategy {
     }
     if (plan instanceof WriteToDataSourceV2 write) {
       PlanHolder holder = KeptPlan.holder(write.query());
-      if (holder != null && holder.plan() instanceof KeptPlan kept) {
-        kept.optimized(write.query());
+      boolean begins = holder != null && holder.plan() instanceof KeptPlan kept && kept.optimized(write.query());
+      if (begins) {
+        PlannedAhead.begin(session, write.query());
       }
     }
     return Scala.seq(List.of());
   }
 
   /** Makes the strategy of a session. */
-  public static final class Maker extends AbstractFunction1<SparkSession, SparkStrategy> {
-    public SparkStrategy apply(SparkSession session) {
-      return new KeptStrategy();
+  public static final class Maker extends AbstractFunction1<org.apache.spark.sql.SparkSession, SparkStrategy> {
+    public SparkStrategy apply(org.apache.spark.sql.SparkSession session) {
+      return new KeptStrategy((org.apache.spark.sql.classic.SparkSession) session);
     }
   }
 }
