@@ -31,6 +31,7 @@ public final class KeptStrategy extends SparkStrategy {
   }
 
   @Override
+  @SuppressWarnings("deprecation") // Spark's own node of what a batch writes
   public Seq<SparkPlan> apply(LogicalPlan plan) {
     if (plan instanceof KeptRows rows) {
       return Scala.seq(List.of(planLater(rows.plan())));
