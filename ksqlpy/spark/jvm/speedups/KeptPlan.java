@@ -21,23 +21,18 @@ final class KeptPlan {
     this.given = given;
   }
 
-  /** The stream that a plan reads, the first one; null if none of them holds plans. */
+  /** The stream that a plan reads; null if it does not hold plans, or is not the only one: each has its offsets. */
   static PlanHolder holder(LogicalPlan plan) {
-    StreamingDataSourceV2ScanRelation read = read(plan);
-    return read != null && read.stream() instanceof PlanHolder holder ? holder : null;
+    List<StreamingDataSourceV2ScanRelation> read = read(plan);
+    boolean one = read.stream().map(StreamingDataSourceV2ScanRelation::stream).distinct().count() == 1;
+    return one && read.get(0).stream() instanceof PlanHolder holder ? holder : null;
   }
 
-  private static StreamingDataSourceV2ScanRelation read(LogicalPlan plan) {
+  private static List<StreamingDataSourceV2ScanRelation> read(LogicalPlan plan) {
     if (plan instanceof StreamingDataSourceV2ScanRelation relation) {
-      return relation;
+      return List.of(relation);
     }
-    for (LogicalPlan child : Scala.list(plan.children())) {
-      StreamingDataSourceV2ScanRelation found = read(child);
-      if (found != null) {
-        return found;
-      }
-    }
-    return null;
+    return Scala.list(plan.children()).stream().flatMap(child -> read(child).stream()).toList();
   }
 
   /** Says what the optimizer made of it; whether that was not known. */
@@ -49,7 +44,7 @@ final class KeptPlan {
 
   /** The optimized plan of a batch with this plan; null if it differs in more than offsets, or none is known. */
   LogicalPlan of(LogicalPlan batch) {
-    return optimized != null && same(given, batch) ? moved(optimized, read(batch)) : null;
+    return optimized != null && same(given, batch) ? moved(optimized, read(batch).get(0)) : null;
   }
 
   private static boolean same(LogicalPlan one, LogicalPlan other) {

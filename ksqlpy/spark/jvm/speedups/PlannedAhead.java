@@ -78,6 +78,9 @@ final class PlannedAhead implements Runnable {
 
   @Override
   public void run() {
+    if (LEFT.getAndDecrement() <= 0) { // of queries that began together
+      return;
+    }
     SparkSession.setActiveSession(session);
     try {
       generate(QueryExecution.prepareExecutedPlan(session, plan));
@@ -87,7 +90,7 @@ final class PlannedAhead implements Runnable {
     } finally {
       SparkSession.clearActiveSession();
     }
-    if (LEFT.decrementAndGet() > 0 && --left > 0) {
+    if (--left > 0) {
       later(PAUSE);
     }
   }
