@@ -236,8 +236,9 @@ class PersistentQuery:
     ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made;
     ``paused``: it does not run until it is resumed. ``upgraded_from``: fingerprints of the plans that OR REPLACE has
     replaced, whose state the present plan takes over. ``checkpoint_mark``: what its checkpoint was made with.
-    ``state_era``: how often OR REPLACE has let it go on without its state. ``skipped``: topic, partition and offset of
-    records that it leaves out. ``owner``: who made it, None where nobody was asked for a name.
+    ``state_era``: how often OR REPLACE or REWIND has let it go on without its state; ``rewound``: the one that the last
+    REWIND began, which has set ``offsets``. ``skipped``: topic, partition and offset of records that it leaves out.
+    ``owner``: who made it, None where nobody was asked for a name.
     """
 
     id: str
@@ -253,6 +254,12 @@ class PersistentQuery:
     state_era: int = 0
     skipped: tuple[tuple[str, int, int], ...] = ()
     owner: Owner | None = None
+    rewound: int = 0
+
+    def rewound_to(self, offsets: Mapping[str, Mapping[str, int]]) -> PersistentQuery:
+        """The query as it begins again from these offsets, without its state."""
+        era = self.state_era + 1
+        return replace(self, offsets=offsets, state_era=era, rewound=era)
 
     def is_of(self, principal: Principal | None) -> bool:
         """Whether this principal owns the query."""

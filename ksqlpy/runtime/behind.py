@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.runtime.position import Offsets, position
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.waiting import inputs_first, inputs_of
-from ksqlpy.spark.figures import read_up_to
 from ksqlpy.spark.kafka import Kafka
 
 __all__ = ["Behind", "Figures"]
@@ -102,25 +102,12 @@ def _names(sources: Iterable[Source]) -> tuple[str, ...]:
     return tuple(s.query or s.name for s in sources)
 
 
-def _left_to_read(
-    queries: Queries,
-    query: PersistentQuery,
-    begins: Mapping[str, Mapping[str, int]],
-    ends: Mapping[str, Mapping[str, int]],
-) -> int | None:
-    """How many records before ``ends`` it has not read yet, None where it has begun with none.
+def _left_to_read(queries: Queries, query: PersistentQuery, begins: Offsets, ends: Offsets) -> int | None:
+    """How many records before ``ends`` it has not read yet, None where it has read none.
 
     ``begins``: the first offsets that there are.
     """
-    running = queries.get(query.id)
-    checkpoint = queries.checkpoints.of(query.id) if running is None else running.checkpoint
-    last = checkpoint.last_commit
-    known = [checkpoint.offsets(last) if last is not None else query.offsets]
-    if running is not None:
-        known.append(read_up_to(queries.session, query.id, begins))
-    left = sum(
-        max(0, end - max(begins[topic][p], *(of.get(topic, {}).get(p, 0) for of in known)))
-        for topic, partitions in ends.items()
-        for p, end in partitions.items()
-    )
-    return None if left and last is None and not any(known[1:]) else left
+    read = position(queries, query, begins)
+    left = sum(max(0, end - read[topic][p]) for topic, partitions in ends.items() for p, end in partitions.items())
+    first = {t: {p: max(o, query.offsets.get(t, {}).get(p, 0)) for p, o in ps.items()} for t, ps in begins.items()}
+    return None if left and read == first else left

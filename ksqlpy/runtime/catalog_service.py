@@ -26,6 +26,7 @@ from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import Entry, grant_to_json, query_to_json, source_to_json
 from ksqlpy.runtime.functionuse import going_on_with
+from ksqlpy.runtime.position import Offsets
 from ksqlpy.runtime.query_specs import Planned
 from ksqlpy.runtime.replay import replayed
 from ksqlpy.runtime.supervisor import Supervisor
@@ -337,6 +338,17 @@ class CatalogService:
             sequence = self._log(entry, self.catalog.with_query(left_out))
             self._supervisor.suspects.release(query_id)
             if not query.paused and self._problem(query_id) is None:
+                self._run(query_id)
+            return sequence
+
+    def rewind(self, query_id: str, offsets: Offsets) -> int:
+        """Has a persistent query begin again at these offsets, without its state; returns the command's number."""
+        with self.lock:
+            plain = {topic: dict(of) for topic, of in offsets.items()}
+            query = self.catalog.queries[query_id].rewound_to(plain)
+            entry = {"op": "rewind", "query": query_id, "offsets": plain}
+            sequence = self._log(entry, self.catalog.with_query(query))
+            if not query.paused:
                 self._run(query_id)
             return sequence
 

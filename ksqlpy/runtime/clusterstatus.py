@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from ksqlpy.catalog import Catalog, PersistentQuery
+from ksqlpy.catalog import Catalog
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.catalog_service import CatalogService
+from ksqlpy.runtime.position import Offsets, position
 from ksqlpy.runtime.supervisor import Supervisor
-from ksqlpy.spark.figures import read_up_to
 from ksqlpy.spark.kafka import Kafka
 
 __all__ = ["host_status"]
-
-Offsets = Mapping[str, Mapping[str, int]]
 
 
 def host_status(catalog: Catalog, service: CatalogService, supervisor: Supervisor, kafka: Kafka) -> dict[str, Any]:
@@ -42,7 +40,7 @@ def host_status(catalog: Catalog, service: CatalogService, supervisor: Superviso
             "standByStores": [],
             "standByPartitions": [],
         }
-        lag = _lag(_position(query, supervisor, {t: begins[t] for t in topics}), {t: ends[t] for t in topics})
+        lag = _lag(position(supervisor.queries, query, {t: begins[t] for t in topics}), {t: ends[t] for t in topics})
         for store in stores:
             lags[f"{query.id}#{store}"] = {"lagByPartition": lag, "size": len(lag)}
     return {
@@ -61,20 +59,6 @@ def store_names(plan: Plan) -> list[str]:
         seen[kind] += 1
         names.append(f"{kind}-{seen[kind]}" if several[kind] > 1 else kind)
     return names
-
-
-def _position(query: PersistentQuery, supervisor: Supervisor, begins: Offsets) -> Offsets:
-    """The next offsets that the query reads."""
-    running = supervisor.queries.get(query.id)
-    checkpoint = supervisor.queries.checkpoints.of(query.id) if running is None else running.checkpoint
-    last = checkpoint.last_commit
-    known: list[Offsets] = [checkpoint.offsets(last) if last is not None else query.offsets]
-    if running is not None:
-        known.append(read_up_to(supervisor.queries.session, query.id, begins))
-    return {
-        topic: {p: max(first, *(of.get(topic, {}).get(p, 0) for of in known), 0) for p, first in partitions.items()}
-        for topic, partitions in begins.items()
-    }
 
 
 def _lag(position: Offsets, ends: Offsets) -> dict[str, dict[str, int]]:

@@ -190,6 +190,8 @@ def query_to_json(query: PersistentQuery) -> dict[str, Any]:
         del found["skipped"]  # earlier versions do not know it
     if query.owner is None:
         del found["owner"]
+    if not query.rewound:
+        del found["rewound"]
     return found
 
 

@@ -597,4 +597,6 @@ class Engine:
 
 def _starts(statement: Parsed) -> bool:
     """Whether a statement that changes the catalog may start a query, for which Spark must be there."""
-    return isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect | nodes.Resume | nodes.Skip)
+    return isinstance(
+        statement.node, nodes.CreateSource | nodes.InsertSelect | nodes.Resume | nodes.Skip | nodes.Rewind
+    )

@@ -46,6 +46,7 @@ class QuerySpecs:
             upgraded_from=query.upgraded_from,
             mark=query.checkpoint_mark,
             era=query.state_era,
+            rewound=query.rewound,
             identity=kept.identity,
             skipped=query.skipped,
         )

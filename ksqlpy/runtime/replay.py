@@ -100,12 +100,14 @@ class Replay:
                 self._end(ended)
         elif op == "terminate":
             self._end(_text(data, "query"))
-        elif op in ("pause", "resume", "skip"):
+        elif op in ("pause", "resume", "skip", "rewind"):
             query_id = _text(data, "query")
             if query_id in self.catalog.queries:
                 query = self.catalog.queries[query_id]
                 if op == "skip":
                     query = replace(query, skipped=(*query.skipped, _place(data)))
+                elif op == "rewind":
+                    query = _rewound(query, data)
                 else:
                     query = replace(query, paused=op == "pause")
                 self.catalog = self.catalog.with_query(query)
@@ -315,6 +317,15 @@ def _made(kind: type[T], called: str, read: Callable[[Mapping[str, Any]], T], da
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as e:
         raise ValueError(f"its {called} cannot be read") from e
     checked(made, called)
+    return made
+
+
+def _rewound(query: PersistentQuery, data: Mapping[str, Any]) -> PersistentQuery:
+    offsets = data.get("offsets")
+    if not isinstance(offsets, dict) or offsets.keys() != query.offsets.keys():
+        raise ValueError("it has no offsets of the topics that its query reads")
+    made = query.rewound_to(offsets)
+    checked(made, "query")
     return made
 
 

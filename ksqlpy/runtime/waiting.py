@@ -93,8 +93,7 @@ def _has_worked_on(
     query = queries.get(query_id)
     if query is None or not query.live.is_set():
         return False
-    last = query.checkpoint.last_commit
-    committed = query.checkpoint.offsets(last) if last is not None else query.spec.offsets
+    committed = query.checkpoint.position(query.spec.offsets, query.spec.rewound)
 
     def there(read: Mapping[str, Mapping[str, int]]) -> bool:
         return all(

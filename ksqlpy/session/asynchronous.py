@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
@@ -311,6 +312,10 @@ class AsyncQuery:
     async def resume(self) -> None:
         """See :meth:`ksqlpy.Query.resume`."""
         await self._threads.run(self._query.resume)
+
+    async def rewind(self, to: datetime | None = None) -> None:
+        """See :meth:`ksqlpy.Query.rewind`."""
+        await self._threads.run(partial(self._query.rewind, to))
 
     async def terminate(self) -> None:
         """See :meth:`ksqlpy.Query.terminate`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from ksqlpy.errors import ConfigProblem, EngineProblem
@@ -65,6 +66,16 @@ class Query:
     def resume(self) -> None:
         """Lets it go on where it was paused."""
         self._session.sql(f"RESUME {self._name};")
+
+    def rewind(self, to: datetime | None = None) -> None:
+        """Has it drop its state and read its sources again, and write the results again behind those that are there.
+
+        ``to``: streams are read from the first record of this time, without a zone in UTC; None: from their beginning,
+        as tables always are. Raises EngineProblem ``nothing-to-rewind`` where no record that it has read is so young.
+        """
+        utc = None if to is None else (to.astimezone(UTC) if to.tzinfo else to).isoformat(timespec="milliseconds")
+        place = "BEGINNING" if utc is None else f"'{utc.removesuffix('+00:00')}'"
+        self._session.sql(f"REWIND {self._name} TO {place};")
 
     def terminate(self) -> None:
         """Ends it for good; its sink stays."""

@@ -229,17 +229,32 @@ class Checkpoint:
                 self.write(name, "\n".join([*lines, json.dumps(read)]))
         self._delete(LAST)
 
-    def begin_era(self, era: int) -> Offsets:
+    def position(self, first: Offsets, rewound: int) -> Offsets:
+        """The offsets up to which committed batches have read; ``first`` where there is none yet.
+
+        ``rewound``: the era that begins at ``first``; what was read before it does not count.
+        """
+        last = None if self.rewinds(rewound) else self.last_commit
+        return first if last is None else self.offsets(last)
+
+    def rewinds(self, rewound: int) -> bool:
+        """Whether this era has not begun yet."""
+        return rewound > 0 and (self._read(ERA) or {"era": 0})["era"] < rewound
+
+    def begin_era(self, era: int, ends: Offsets | None = None) -> Offsets:
         """Goes on without the state, once for each ``era``; gives the offsets from which it did so the last time.
 
-        Empty: from where the query began. What was written since the last batch stays known. Whenever it is
-        interrupted, it is done again from its note, which is there before anything goes.
+        Empty: from where the query began. What was written since the last batch stays known, but where the query was
+        rewound: then ``ends`` is where the sink topics end, and all results are written again behind that. Whenever it
+        is interrupted, it is done again from its note, which is there before anything goes.
         """
         found = self._read(ERA) or {"era": 0, "offsets": {}, "done": True}
         if found["era"] < era:
-            last = self.last_commit
-            offsets = found["offsets"] if last is None else self.offsets(last)
-            ends = self.ends_before(-1 if last is None else last)
+            offsets: Offsets = {}
+            if ends is None:
+                last = self.last_commit
+                offsets = found["offsets"] if last is None else self.offsets(last)
+                ends = self.ends_before(-1 if last is None else last)
             found = {"era": era, "offsets": offsets, "ends": ends, "done": False}
             self._write(ERA, found)
         if not found["done"]:

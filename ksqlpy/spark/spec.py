@@ -39,7 +39,8 @@ class QuerySpec:
     and open transactions are not read. ``upgraded_from``: fingerprints of
     plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
     in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself. ``era``: how often
-    its state has started over. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``,
+    its state has started over; ``rewound``: the one that begins at ``offsets``. ``before``: what OR REPLACE has just
+    replaced; it takes the records up to ``until``,
     since its results may be there, too. ``registry``: where the schemas of records are. ``identity``: the text by which
     its checkpoint knows the plan, see :class:`ksqlpy.plan.stored.Kept`; empty: EXPLAIN's words.
     ``results_of``: the id of the query whose results are in the sink, and ``results_in`` the folder of its checkpoint;
@@ -66,6 +67,7 @@ class QuerySpec:
     batch_ms: int | None = None
     mark: str = ""
     era: int = 0
+    rewound: int = 0
     before: QuerySpec | None = None
     until: Offsets | None = None
     registry: SchemaRegistry | None = None

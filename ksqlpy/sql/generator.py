@@ -398,6 +398,7 @@ class KsqlGenerator(generator.Generator):
         nodes.Skip: lambda self, e: (
             f"SKIP {self.sql(e, 'record')} FOR {'ALL' if e.args.get('all') else self.sql(e, 'this')}"
         ),
+        nodes.Rewind: lambda self, e: f"REWIND {self.sql(e, 'this')} TO {self.sql(e, 'time') or 'BEGINNING'}",
         nodes.Terminate: lambda self, e: f"TERMINATE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.SetProperty: lambda self, e: self._assignment(e, "SET"),
         nodes.AlterSystem: lambda self, e: self._assignment(e, "ALTER SYSTEM"),

@@ -91,6 +91,7 @@ __all__ = [
     "Query",
     "Resume",
     "Revoke",
+    "Rewind",
     "RunScript",
     "SetProperty",
     "Show",
@@ -572,6 +573,12 @@ class Skip(Statement):
     """SKIP. ``record``: Literal with its place; ``this``: Identifier of a query id, absent with ``all``: True."""
 
     arg_types: ClassVar[dict[str, bool]] = {"record": True, "this": False, "all": False}
+
+
+class Rewind(Statement):
+    """REWIND. ``this``: Identifier of a query id; ``time``: string Literal, absent with BEGINNING."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "time": False}
 
 
 class Resume(Statement):

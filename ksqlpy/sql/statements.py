@@ -45,6 +45,7 @@ class Statements(Queries):
             "PRINT": "_print",
             "RESUME": "_resume",
             "REVOKE": "_revoke",
+            "REWIND": "_rewind",
             "RUN": "_run",
             "SELECT": "_query",
             "SET": "_set",
@@ -501,6 +502,13 @@ class Statements(Queries):
         record = self.string("a record as 'topic/partition/offset'")
         self.expect("FOR")
         return nodes.Skip(record=record, **self._which())
+
+    def _rewind(self) -> exp.Expr:
+        query = self.name("a query id")
+        self.expect("TO")
+        if self.accept("BEGINNING"):
+            return nodes.Rewind(this=query)
+        return nodes.Rewind(this=query, time=self.string("BEGINNING or a time in '…'"))
 
     def _which(self) -> dict[str, object]:
         return {"all": True} if self.accept("ALL") else {"this": self.name("a query id")}

@@ -9,7 +9,7 @@ import httpx
 
 from tests.support.waiting import until
 
-__all__ = ["letters", "make_rides", "run"]
+__all__ = ["count", "letters", "make_rides", "run"]
 
 RIDES = """
 CREATE STREAM rides (city STRING KEY, id BIGINT, fare DECIMAL(10, 2))
@@ -44,6 +44,12 @@ def _counted(url: str) -> list[Any]:
     body = {"sql": "SELECT city, n FROM fares;"}
     lines = httpx.post(f"{url}/query-stream", json=body, timeout=60, trust_env=False).text.splitlines()
     return [json.loads(line) for line in lines[1:]]
+
+
+def count(url: str, stream: str) -> int:
+    """How many rows a stream has."""
+    body = {"sql": f"SELECT * FROM {stream};"}
+    return len(httpx.post(f"{url}/query-stream", json=body, timeout=60, trust_env=False).text.splitlines()) - 1
 
 
 def letters(url: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 from ksqlpy.server.run import ServerThread
 from tests.support.waiting import until
-from tests.web.shop import make_rides, run
+from tests.web.shop import count, make_rides, run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -96,6 +96,27 @@ def test_a_query_is_paused_resumed_and_terminated(flow: Page, server: ServerThre
     flow.get_by_role("dialog").get_by_role("button", name="Terminate").click()
     query(flow, "SMALL").wait_for(state="detached")
     run(server.url, "DROP STREAM small DELETE TOPIC;")
+
+
+def test_a_query_is_rewound(flow: Page, server: ServerThread) -> None:
+    """From a time of which there are no records it is refused; from the beginning all rows come again."""
+    run(server.url, "CREATE STREAM anew AS SELECT city, id FROM rides;")
+    assert until(lambda: count(server.url, "anew") == 5)
+    query(flow, "ANEW").click()
+    panel = flow.get_by_role("complementary")
+    panel.get_by_text("RUNNING").wait_for()
+    panel.get_by_role("button", name="Rewind …").click()
+    dialog = flow.get_by_role("dialog")
+    dialog.get_by_label("From a time, tables from their beginning").check()
+    dialog.get_by_role("textbox", name="Time, Asia/Tokyo").fill("2099-05-01T00:00:00")
+    dialog.get_by_role("button", name="Rewind", exact=True).click()
+    panel.get_by_text("has read no record of 2099-").wait_for()
+    panel.get_by_role("button", name="Rewind …").click()
+    dialog.get_by_role("button", name="Rewind", exact=True).click()
+    panel.get_by_role("progressbar", name="Rewound").wait_for()
+    assert until(lambda: count(server.url, "anew") == 10)
+    panel.get_by_role("progressbar", name="Rewound").wait_for(state="detached")
+    run(server.url, "DROP STREAM anew DELETE TOPIC;")
 
 
 def test_drop_tells_what_goes_with_it(flow: Page, server: ServerThread) -> None:

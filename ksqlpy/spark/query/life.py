@@ -11,6 +11,7 @@ from functools import partial
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.failure import failure_of
+from ksqlpy.spark.figures import forget_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.query import tails
@@ -58,10 +59,15 @@ class Life:
             checkpoint.check_made(spec.mark)
         new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, topics, spec.upgraded_from)
         _tell(parts, spec, checkpoint.widened(topics))
-        if torn := checkpoint.mend():
-            log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
-        checkpoint.end_last()
-        if begun := checkpoint.begin_era(spec.era):
+        ends = None
+        if checkpoint.rewinds(spec.rewound):  # nothing of the checkpoint is needed
+            forget_figures(session, spec.id)  # they say how far it has read
+            ends = _sink_ends(parts, spec, kafka, sole_writer=sole_writer)
+        else:
+            if torn := checkpoint.mend():
+                log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
+            checkpoint.end_last()
+        if begun := checkpoint.begin_era(spec.era, ends):
             offsets = {t: {**first, **begun.get(t, {})} for t, first in spec.offsets.items()}
             spec = replace(spec, offsets=offsets)
         return cls(parts, spec, kafka, sole_writer=sole_writer, new=new)
@@ -138,23 +144,13 @@ class Life:
 
     def _tail(self, last: int) -> Tail | None:
         """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins."""
-        spec, kafka, stopping = self.spec, self._kafka, self._parts.handle.stopping
+        spec, kafka = self.spec, self._kafka
         if not spec.exactly_once:
             return None
-        partitions = kafka.partitions(spec.sink_topics)
-        ends = kafka.offsets(partitions, latest=True)
-        self._parts.writers.wait_until_sent(spec, stopping)
-        # Requests of a producer of another JVM that has just died may still be in the broker's queue.
-        for _ in range(0 if self._sole_writer else 50):
-            stopping.wait(0.2)
-            before, ends = ends, kafka.offsets(partitions, latest=True)
-            if before == ends:
-                break
-        else:
-            ends = kafka.offsets(partitions, latest=True)
+        ends = _sink_ends(self._parts, spec, kafka, sole_writer=self._sole_writer)
         start, unsigned = of_today(self._checkpoint.ends_before(last), ends), self._checkpoint.unsigned_until(ends)
         plan = spec.plan
-        _tell(self._parts, spec, results_cut(kafka, partitions, start, ends))
+        _tell(self._parts, spec, results_cut(kafka, kafka.partitions(spec.sink_topics), start, ends))
         tail = Tail(
             spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends, spec.keys, unsigned,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
@@ -166,6 +162,20 @@ class Life:
             tails.forget(self._parts.session, tail)
             return None
         return tail
+
+
+def _sink_ends(parts: Parts, spec: QuerySpec, kafka: Kafka, *, sole_writer: bool) -> dict[str, dict[str, int]]:
+    """Where the topics of its results end, behind all that earlier lives of the query have written."""
+    stopping, partitions = parts.handle.stopping, kafka.partitions(spec.sink_topics)
+    ends = kafka.offsets(partitions, latest=True)
+    parts.writers.wait_until_sent(spec, stopping)
+    # Requests of a producer of another JVM that has just died may still be in the broker's queue.
+    for _ in range(0 if sole_writer else 50):
+        stopping.wait(0.2)
+        before, ends = ends, kafka.offsets(partitions, latest=True)
+        if before == ends:
+            return ends
+    return kafka.offsets(partitions, latest=True)
 
 
 def _wait_for_tasks(parts: Parts, spec: QuerySpec) -> None:
