@@ -54,7 +54,8 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, sink: str, re
         due = int(records * job.results) - job.held
         many, marked = job.partitions, who.transactional
         found = watch(engine.bootstrap, sink, due, begin, partitions=many, transactional=marked, check=run.check)
-        return Backlog(due, found.seen, job.name, who, begin, run.cpu(), os.getloadavg()[0])
+        load = os.getloadavg()[0]
+        return Backlog(due, found.seen, job.name, who, begin, run.cpu(), load, written=found.written)
 
 
 # ------------------------------------------------------------ tables
@@ -66,8 +67,9 @@ _MEASURES: tuple[tuple[str, Callable[[Backlog], float]], ...] = (
 )
 
 LEGEND = """results a second, medians of the rounds
-  flow: from the first result to the last; 2nd half: from half of them to the last; whole: from the start to the last,
-  where ksqlpy starts by a statement in a server that runs, the others by the launch of their processes"""
+  flow: from the first result written to the last; 2nd half: from half of them to the last; whole: from the start until
+  readers see the last, where ksqlpy starts by a statement in a server that runs, the others by the launch of their
+  processes"""
 
 
 def _median(values: Sequence[float]) -> float:
