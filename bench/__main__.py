@@ -44,7 +44,7 @@ from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
 from bench.driver import driver
-from bench.flink_sql import FLINK, flink
+from bench.flink_sql import FLINKS, flink
 from bench.formats import format_jobs, formats
 from bench.functions import JOBS as FUNCTION_JOBS
 from bench.functions import Rounds, functions
@@ -106,8 +106,8 @@ def _contenders(arguments: argparse.Namespace) -> list[Contender]:
     wanted = arguments.who.search
     mine = [who for who in ours() if wanted(who.name)]
     peers = kafka_streams() if any(wanted(name) for name in PEERS) else []
-    others = flink() if "flink" in arguments.who.pattern.lower() and wanted(FLINK) else []
-    return [*mine, *(who for who in peers if wanted(who.name)), *others]
+    others = flink(arguments.interval) if "flink" in arguments.who.pattern.lower() and any(map(wanted, FLINKS)) else []
+    return [*mine, *(who for who in (*peers, *others) if wanted(who.name))]
 
 
 def _can(who: Contender, jobs: Sequence[Job]) -> list[Job]:

@@ -4,6 +4,9 @@ It takes part where `--who` names it, since Maven fetches 100 MB of libraries fo
 Flink would write to get the results of the job, as many and from the same records. Jobs that have no such program are
 left out, for the reason in ``_LACKS``.
 
+It takes checkpoints as often as ksqlpy. With exactly_once readers see its results at the next checkpoint: where results
+shall go out at once it takes one every 100 ms, as often as Kafka Streams commits then.
+
 Time comes from the records' timestamps. A watermark follows each record where results shall go out at once; else
 every 200 ms, as is Flink's own setting, since that gives more throughput.
 """
@@ -15,15 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contenders import LINGER_MS, Contender, NotBuilt, Run, built, program
+from bench.contenders import BATCH, LINGER_MS, Contender, NotBuilt, Run, built, program
 from bench.jobs import Job
 from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime import Engine
 
-__all__ = ["BATCH", "FLINK", "PROJECT", "flink"]
+__all__ = ["FLINKS", "PROJECT", "flink", "flink_lacks", "flink_statements"]
 
-FLINK = "Flink at_least_once"
+FLINKS = ("Flink at_least_once", "Flink exactly_once")
 
 PROJECT = Path(__file__).with_name("flink")
 
@@ -45,8 +48,11 @@ _OPENS = tuple(
 )
 """What Flink's own launcher opens of the JDK for it."""
 
-BATCH = 128 * 1024
-"""The producer's ``batch.size``: ksqlpy's. With Kafka's own, 16 KiB, Flink has fewer results a second."""
+QUICK = 0.1
+"""Seconds between checkpoints with exactly_once where results shall go out at once."""
+
+TRANSACTION_MS = 600_000
+"""How long a transaction may take: brokers refuse Flink's own setting, an hour, as theirs is a quarter of one."""
 
 IDLE = "1 s"
 """After so long without records a table holds up the stream's time no longer."""
@@ -68,8 +74,8 @@ class _Program:
     key: str = ""
     watermark: str = "TS"
 
-    def statements(self, bootstrap: str, suffix: str, sink: str, *, quick: bool) -> list[str]:
-        """The statements that run it."""
+    def statements(self, bootstrap: str, suffix: str, sink: str, *, once: bool, quick: bool) -> list[str]:
+        """The statements that run it; ``once``: its results are written exactly once."""
         common = (
             f"'properties.bootstrap.servers' = '{bootstrap}', 'value.format' = 'json',"
             " 'value.fields-include' = 'EXCEPT_KEY'"
@@ -79,11 +85,18 @@ class _Program:
             connector, primary = "'upsert-kafka'", f", PRIMARY KEY ({self.key}) NOT ENFORCED"
         else:
             connector, primary = "'kafka', 'key.fields' = 'K'", ""
+        delivery = "'sink.delivery-guarantee' = 'at-least-once'"
+        if once:  # pooling: a transaction of each checkpoint needs no new id
+            delivery = (
+                f"'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{sink}',"
+                f" 'sink.transaction-naming-strategy' = 'pooling',"
+                f" 'properties.transaction.timeout.ms' = '{TRANSACTION_MS}'"
+            )
         return [
             *made,
             f"CREATE TABLE O (K STRING, {self.columns}{primary}) WITH ('connector' = {connector}, {common},"
             f" 'topic' = '{sink}', 'key.format' = '{'json' if ',' in self.key else 'raw'}',"
-            " 'sink.delivery-guarantee' = 'at-least-once',"
+            f" {delivery},"
             f" 'properties.linger.ms' = '{0 if quick else LINGER_MS}', 'properties.batch.size' = '{BATCH}')",
             f"INSERT INTO O {self.query}",
         ]
@@ -166,35 +179,52 @@ _LACKS = {
 
 @dataclass(frozen=True)
 class _Flink:
+    """``checkpoint``: seconds between two of them."""
+
     jar: Path
     java: Path
-    name: str = FLINK
+    name: str
+    checkpoint: float
     ours: bool = False
-    transactional: bool = False
+
+    @property
+    def transactional(self) -> bool:
+        return self.name == FLINKS[1]
 
     def lacks(self, job: Job) -> str:
-        if job.name in _PROGRAMS:
-            return ""
-        return _LACKS.get(job.name, "there is no program for it")
+        return flink_lacks(job)
 
     @contextlib.contextmanager
     def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:
         engine.kafka.create_topic(sink, 1, None, {})
-        statements = _PROGRAMS[job.name].statements(engine.bootstrap, suffix, sink, quick=quick)
+        once = self.transactional
+        statements = flink_statements(job, engine.bootstrap, suffix, sink, once=once, quick=quick)
+        checkpoint = round(1000 * (QUICK if once and quick else self.checkpoint))
         try:
-            with program("a Flink program", [str(self.java), *_OPENS], self.jar, statements) as run:
+            with program("a Flink program", [str(self.java), *_OPENS], self.jar, [str(checkpoint), *statements]) as run:
                 yield run
         finally:
             engine.kafka.delete_topics([sink])
 
 
-def flink() -> list[Contender]:
-    """Flink SQL with at_least_once, built first if need be.
+def flink_lacks(job: Job) -> str:
+    """Why Flink has no program for a job that could be compared; empty if it has one."""
+    return "" if job.name in _PROGRAMS else _LACKS.get(job.name, "there is no program for it")
+
+
+def flink_statements(job: Job, bootstrap: str, suffix: str, sink: str, *, once: bool, quick: bool) -> list[str]:
+    """The statements of a job's program; ``once``: its results are written exactly once; ``quick``: at once."""
+    return _PROGRAMS[job.name].statements(bootstrap, suffix, sink, once=once, quick=quick)
+
+
+def flink(checkpoint: float) -> list[Contender]:
+    """Flink SQL with either guarantee and so many seconds between checkpoints, built first if need be.
 
     An empty list, and one line that says why, where that cannot be done.
     """
     try:
-        return [_Flink(built(PROJECT), find_java().executable)]
+        jar, java = built(PROJECT), find_java().executable
+        return [_Flink(jar, java, name, checkpoint) for name in FLINKS]
     except (EnvironmentProblem, NotBuilt) as e:
         print(f"no Flink to compare with: {e.args[0]}", flush=True)
         return []

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.contenders import LINGER_MS, Contender, NotBuilt, Run, built, process
-from bench.flink_sql import BATCH
+from bench.contenders import BATCH, LINGER_MS, Contender, NotBuilt, Run, built, process
 from bench.flink_sql import PROJECT as FLINK_PROJECT
 from bench.jobs import Job
 from bench.python_peers.environments import environment
@@ -46,7 +45,7 @@ _QUICK_COMMIT = 0.1
 _COMMIT = {"Faust": 2.8, "Quix": 5.0, "PyFlink": 10.0}
 """Seconds between commits or checkpoints where throughput counts."""
 _CHECKPOINT = 30.0
-"""Of PyFlink with at_least_once, whose results do not wait for checkpoints; as of Flink SQL."""
+"""Of PyFlink with at_least_once, whose results do not wait for checkpoints: as often as Kafka Streams commits then."""
 
 _JOBS = {
     "function in SELECT": "SELECT K, V, T, RULE(A) AS R FROM S WHERE V % 4 <> 0",

@@ -1,6 +1,7 @@
 package bench;
 
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.core.execution.JobClient;
@@ -10,24 +11,21 @@ import org.apache.flink.table.api.TableEnvironment;
 /**
  * One job of bench/flink_sql.py as a Flink SQL program, in a mini cluster in this JVM.
  *
- * <p>Arguments: its statements, the last of which is the INSERT. Prints RUNNING once it processes records; ends on
- * SIGTERM. Checkpoints go to the JVM's folder for temporary files.
+ * <p>Arguments: milliseconds between two checkpoints, and its statements, the last of which is the INSERT. Prints
+ * RUNNING once it processes records; ends on SIGTERM. Checkpoints go to the JVM's folder for temporary files.
  */
 public final class FlinkPeer {
-  /** Between two checkpoints, in ms: as often as Kafka Streams commits at its setting for at_least_once. */
-  private static final long CHECKPOINT = 30_000;
-
   private static final long LOOK = 100;
 
   private FlinkPeer() {}
 
-  public static void main(String[] statements) {
-    if (statements.length == 0) {
-      System.err.println("arguments: STATEMENT...");
+  public static void main(String[] args) {
+    if (args.length < 2) {
+      System.err.println("arguments: CHECKPOINT_MS STATEMENT...");
       System.exit(2);
     }
     try {
-      run(statements);
+      run(Long.parseLong(args[0]), Arrays.copyOfRange(args, 1, args.length));
     } catch (Exception e) {
       e.printStackTrace();
     }
@@ -35,10 +33,10 @@ public final class FlinkPeer {
   }
 
   /** Returns, or throws what ended it, when the job has ended. */
-  private static void run(String[] statements) throws Exception {
+  private static void run(long checkpoint, String[] statements) throws Exception {
     TableEnvironment tables =
         TableEnvironment.create(
-            EnvironmentSettings.newInstance().inStreamingMode().withConfiguration(settings()).build());
+            EnvironmentSettings.newInstance().inStreamingMode().withConfiguration(settings(checkpoint)).build());
     JobClient job = null;
     for (String statement : statements) {
       job = tables.executeSql(statement).getJobClient().orElse(null);
@@ -57,12 +55,13 @@ public final class FlinkPeer {
     job.getJobExecutionResult().get();
   }
 
-  private static Configuration settings() {
+  private static Configuration settings(long checkpoint) {
     Configuration settings = new Configuration();
     settings.setString("parallelism.default", "1");
     settings.setString("pipeline.object-reuse", "true");
     settings.setString("state.backend.type", "hashmap");
-    settings.setString("execution.checkpointing.interval", CHECKPOINT + " ms");
+    settings.setString("execution.checkpointing.interval", checkpoint + " ms");
+    settings.setString("execution.checkpointing.mode", "EXACTLY_ONCE");
     settings.setString("execution.checkpointing.storage", "filesystem");
     settings.setString(
         "execution.checkpointing.dir",

@@ -27,7 +27,8 @@ import org.apache.kafka.streams.state.Stores;
  * One job of bench/jobs.py as a Kafka Streams program: the same topics, the same values in and out.
  *
  * <p>Arguments: bootstrap servers, name of the job, suffix of its source topics, sink topic, processing guarantee,
- * commit interval and linger (both in ms). Prints RUNNING once it processes records; ends on SIGTERM.
+ * commit interval and linger (both in ms), batch size (bytes). Prints RUNNING once it processes records; ends on
+ * SIGTERM.
  */
 public final class Peer {
   private static final Serde<String> KEY = Serdes.String();
@@ -43,8 +44,8 @@ public final class Peer {
   private Peer() {}
 
   public static void main(String[] args) throws InterruptedException {
-    if (args.length != 7) {
-      System.err.println("arguments: BOOTSTRAP JOB SUFFIX SINK GUARANTEE COMMIT_MS LINGER_MS");
+    if (args.length != 8) {
+      System.err.println("arguments: BOOTSTRAP JOB SUFFIX SINK GUARANTEE COMMIT_MS LINGER_MS BATCH");
       System.exit(2);
     }
     StreamsBuilder builder = new StreamsBuilder();
@@ -56,6 +57,7 @@ public final class Peer {
     settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, args[4]);
     settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, args[5]);
     settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), args[6]);
+    settings.put(StreamsConfig.producerPrefix(ProducerConfig.BATCH_SIZE_CONFIG), args[7]);
     // With a cache only the last change of a key between two commits would come out.
     settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
 
