@@ -6,11 +6,11 @@ BIN := .venv/bin
 STAMP := .venv/.setup
 TO ?= build/jars
 
-.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage test-web web picture qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage test-web web picture qtt qtt-rest qtt-live conformance lint format types docs grammar bench bench-report jars wheel lock clean
 
 help:
 	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-requests | test-damage | test-web | web | picture | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
-	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
+	@echo "     bench | bench-report [REPORT=FILE] | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
 
@@ -152,6 +152,13 @@ grammar: setup
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
+
+# docs/performance.md and its pictures, from one run beside Kafka Streams and Flink; hours, and needs mvn. One that was
+# interrupted: make bench-report ARGS=--go-on
+REPORT ?= build/bench/report.json
+bench-report: setup
+	$(BIN)/python -m bench report --file $(REPORT) $(ARGS)
+	$(BIN)/python -m bench.report $(REPORT)
 
 jars: setup
 	$(BIN)/ksqlpy jars --to $(TO)

@@ -1,6 +1,6 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
 [formats] [format-latency] [reads] [pauses] [calls] [many-functions] [library] [cluster] [growth] [driver] [server]
-[functions] [nexmark] [page]`.
+[functions] [nexmark] [page] [report]`.
 
 Without arguments the first four.
 
@@ -20,6 +20,9 @@ there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in -
 `functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
 out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
 
+`report` measures what docs/performance.md is made of, for hours, and writes --file after each run; one that was
+interrupted goes on with --go-on. All contenders take part, unless --who leaves some out; of its jobs --jobs takes some.
+
 `nexmark` runs NEXMark's queries over --records events, those that --jobs names, and says whether answers are exact.
 """
 
@@ -35,6 +38,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 from bench import latency, pauses, throughput
 from bench.calls import alone, first, in_a_task
@@ -60,6 +64,8 @@ from bench.python_peers import python_peers
 from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
+from bench.report.record import Refused, Settings
+from bench.report.run import OF_REPORT, contenders, report
 from bench.server import NAMES, server
 from ksqlpy.config import Config
 from ksqlpy.embedded.process import ended_in_order
@@ -68,7 +74,18 @@ from ksqlpy.runtime.statements.functions import ENABLED
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library", "many-functions", "nexmark", "page")
+ON_CLUSTERS = (
+    "cluster",
+    "growth",
+    "driver",
+    "server",
+    "functions",
+    "library",
+    "many-functions",
+    "nexmark",
+    "page",
+    "report",
+)
 """These start servers of their own."""
 LONG = (
     "churn",
@@ -235,6 +252,25 @@ def _of_functions(arguments: argparse.Namespace) -> Iterator[str]:
         yield f"{line} ({_load()})" if line.startswith("round") else line
 
 
+def _report(arguments: argparse.Namespace) -> Iterator[str]:
+    interval = arguments.interval_given or 10
+    names = tuple(name for name in OF_REPORT if arguments.jobs.search(name))
+    if not names:
+        raise Refused(f"no job has such a name: there are {', '.join(OF_REPORT)}")
+    who = contenders(arguments.who, interval)
+    settings = Settings(
+        jobs=names,
+        who=tuple(w.name for w in who),
+        records=3_000_000 if arguments.records_given is None else arguments.records,
+        rounds=arguments.rounds,
+        seed=arguments.seed,
+        interval=interval,
+        rate=arguments.rate,
+        seconds=arguments.intervals * interval,
+    )
+    return report(arguments.file, settings, who, arguments.master, go_on=arguments.go_on)
+
+
 def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     if part == "cluster":
         return cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
@@ -251,6 +287,8 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
         return library(arguments.records, arguments.rounds)
     if part == "functions":
         return _of_functions(arguments)
+    if part == "report":
+        return _report(arguments)
     if part == "nexmark":
         names = [name for name in QUERIES if arguments.jobs.fullmatch(name) or not arguments.jobs.pattern]
         return nexmark(arguments.records, names, arguments.rounds, arguments.seed)
@@ -274,7 +312,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", help="what to measure")
     parser.add_argument("--rate", type=int, help="records a second (500; rows of page 5,000)")
     parser.add_argument("--intervals", type=int, default=10, help="checkpoint intervals to span (10)")
-    parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
+    parser.add_argument("--interval", type=int, help="seconds between checkpoints (60, the default; report 10)")
     parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
     parser.add_argument("--peers", action="store_true", help="latency of the others too, in the same run")
     of_server = f"jobs with such a name only (regex); server has {', '.join(NAMES)}"
@@ -282,10 +320,10 @@ def main() -> int:
     parser.add_argument(
         "--who", type=re.compile, default=re.compile(""), help="who runs them (regex); Flink only if named"
     )
-    parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
+    parser.add_argument("--records", type=int, help="records of a backlog (1,000,000; report 3,000,000)")
     parser.add_argument("--partitions", type=int, help="of the topics of growth (8) and functions (1)")
     parser.add_argument(
-        "--seed", type=int, default=1, help="of the orders of functions, and of the events of nexmark (1)"
+        "--seed", type=int, default=1, help="of the orders of functions and report, and of the events of nexmark (1)"
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--seconds", type=float, help="of a round of a job of server (10), of the rows of page (600)")
@@ -295,9 +333,16 @@ def main() -> int:
     parser.add_argument(
         "--keys", type=int, default=10_000_000, help="keys or rows of churn, keys and join-state (10,000,000)"
     )
+    file = Path("build/bench/report.json")
+    parser.add_argument("--file", type=Path, default=file, help="where the figures of report go (%(default)s)")
+    parser.add_argument("--go-on", action="store_true", help="measure what the file of report lacks")
     parser.add_argument("--master", default="local[512]", help="the Spark master (%(default)s)")
     arguments = parser.parse_args()
     arguments.rate_given, arguments.rate = arguments.rate, arguments.rate or 500
+    arguments.interval_given, arguments.interval = arguments.interval, arguments.interval or 60
+    arguments.records_given = arguments.records
+    if arguments.records is None:
+        arguments.records = 1_000_000
     parts = arguments.parts or PARTS
     if unknown := set(parts) - {*PARTS, *LONG}:
         parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join((*PARTS, *LONG))}")
@@ -306,8 +351,12 @@ def main() -> int:
         begin = time.time()
         if part in ON_CLUSTERS:
             print(f"\n== {part}", flush=True)
-            for line in _on_clusters(part, arguments):
-                print(line, flush=True)
+            try:
+                for line in _on_clusters(part, arguments):
+                    print(line, flush=True)
+            except Refused as e:
+                print(e, file=sys.stderr)
+                return 1
             continue
         registry, name = shared_registry()
         address = {"ksql.schema.registry.url": registry.url(name)} if part.startswith("format") else {}
