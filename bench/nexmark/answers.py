@@ -8,27 +8,21 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from bench.nexmark.generator import Event
+from bench.suite import Answer, Event, Row
+from bench.suite import columns_of as _of
 
 __all__ = ["ANSWERS", "ESTIMATES", "SIDE"]
-
-Row = tuple[Any, ...]
-Answer = Callable[[Sequence[Event]], list[Row]]
 
 SIDE = {k: f"side {k}" for k in range(0, 1000, 2)}
 """The table of q13: every other key."""
 
 ESTIMATES = {"q15": range(5, 13), "q16": range(7, 15)}
 """Columns of COUNT_DISTINCT, which is an estimate of 14 bits."""
-
-
-def _of(events: Iterable[Event], topic: str) -> list[dict[str, Any]]:
-    return [e.columns for e in events if e.topic == topic]
 
 
 def _bids(*names: str) -> Answer:

@@ -8,15 +8,16 @@ logarithm. The same seed gives the same events.
 
 from __future__ import annotations
 
-import json
 import random
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-__all__ = ["TOPICS", "Event", "events"]
+from bench.suite import Event, Value
 
-TOPICS = ("person", "auction", "bid")
+__all__ = ["BEGIN", "events"]
+
+BEGIN = 1_436_918_400_000
+"""The time of the first event, in ms since 1970."""
 
 _OF = 50
 _PEOPLE, _AUCTIONS = 1, 3
@@ -51,38 +52,16 @@ _FAMILY = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith",
 _HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 
 
-@dataclass(frozen=True)
-class Event:
-    """An event: the topic it belongs to, its time (ms since 1970) and its columns."""
-
-    topic: str
-    time: int
-    columns: dict[str, int | str]
-
-    @property
-    def key(self) -> bytes | None:
-        """The key of its record, a BIGINT in the format KAFKA; a bid has none."""
-        return None if self.topic == "bid" else int(self.columns["id"]).to_bytes(8, "big", signed=True)
-
-    @property
-    def value(self) -> bytes:
-        """The value of its record, JSON."""
-        columns = self.columns
-        if self.topic != "bid":
-            columns = {name: value for name, value in columns.items() if name != "id"}
-        return json.dumps(columns, separators=(",", ":")).encode()
-
-
-def events(count: int, *, seed: int = 1, begin: int = 1_436_918_400_000, rate: int = 1000) -> Iterator[Event]:
-    """The first ``count`` events; ``begin``: the time of the first (ms since 1970); ``rate``: events in a second."""
+def events(count: int, *, seed: int = 1, rate: int = 1000) -> Iterator[Event]:
+    """The first ``count`` events; ``rate``: events in a second."""
     chance = random.Random(seed)
     for number in range(count):
-        time = begin + number * 1000 // rate
+        time = BEGIN + number * 1000 // rate
         place = number % _OF
         if place < _PEOPLE:
-            yield Event("person", time, _person(chance, number, time))
+            yield Event("person", time, _person(chance, number, time), "id")
         elif place < _PEOPLE + _AUCTIONS:
-            yield Event("auction", time, _auction(chance, number, time, rate))
+            yield Event("auction", time, _auction(chance, number, time, rate), "id")
         else:
             yield Event("bid", time, _bid(chance, number, time))
 
@@ -129,7 +108,7 @@ def _extra(chance: random.Random, topic: str, taken: int) -> str:
     return _text(chance, missing * 4 // 5 + chance.randrange(missing * 2 // 5 + 1))
 
 
-def _person(chance: random.Random, number: int, time: int) -> dict[str, int | str]:
+def _person(chance: random.Random, number: int, time: int) -> dict[str, Value]:
     name = f"{chance.choice(_GIVEN)} {chance.choice(_FAMILY)}"
     email = f"{_text(chance, 7)}@{_text(chance, 5)}.com"
     card = " ".join(f"{chance.randrange(10_000):04}" for _ in range(4))
@@ -147,7 +126,7 @@ def _person(chance: random.Random, number: int, time: int) -> dict[str, int | st
     }
 
 
-def _auction(chance: random.Random, number: int, time: int, rate: int) -> dict[str, int | str]:
+def _auction(chance: random.Random, number: int, time: int, rate: int) -> dict[str, Value]:
     hot = chance.randrange(_HOT_SELLERS) > 0
     seller = _last_person(number) // _HOT * _HOT if hot else _any_person(chance, number)
     first = _price(chance)
@@ -167,7 +146,7 @@ def _auction(chance: random.Random, number: int, time: int, rate: int) -> dict[s
     }
 
 
-def _bid(chance: random.Random, number: int, time: int) -> dict[str, int | str]:
+def _bid(chance: random.Random, number: int, time: int) -> dict[str, Value]:
     hot = chance.randrange(_HOT_AUCTIONS) > 0
     auction = max(_last_auction(number), 0) // _HOT * _HOT if hot else _any_auction(chance, number)
     hot = chance.randrange(_HOT_BIDDERS) > 0

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from bench.nexmark.answers import ANSWERS
 from bench.nexmark.generator import events
-from bench.nexmark.run import QUERIES, nexmark, wrong
+from bench.nexmark.run import NEXMARK, QUERIES, nexmark
+from bench.suite import columns_of
 
 SOME = [*events(50_000, seed=3)]
 
 
-def of(topic: str) -> list[dict[str, int | str]]:
-    return [e.columns for e in SOME if e.topic == topic]
+def of(topic: str) -> list[dict[str, Any]]:
+    return columns_of(SOME, topic)
 
 
 def test_of_fifty_events_one_is_a_person_and_three_are_auctions() -> None:
@@ -52,11 +54,11 @@ def test_the_same_seed_gives_the_same_events() -> None:
 def test_an_answer_has_rows_and_a_wrong_one_is_found(name: str) -> None:
     due = ANSWERS[name](SOME[:25_000])
     assert due
-    assert wrong(name, due, due[::-1]) == ""
-    assert wrong(name, due, due[1:]) == f"{len(due) - 1:,} results, not {len(due):,}"
+    assert NEXMARK.wrong(name, due, due[::-1]) == ""
+    assert NEXMARK.wrong(name, due, due[1:]) == f"{len(due) - 1:,} results, not {len(due):,}"
     other = [(*due[0][:-1], "other"), *due[1:]]
     if isinstance(due[0][-1], str):
-        assert wrong(name, due, other).startswith(f"1 of {len(due):,} results are wrong")
+        assert NEXMARK.wrong(name, due, other).startswith(f"1 of {len(due):,} results are wrong")
 
 
 @pytest.mark.extended("all queries of NEXMark, one after the other")
