@@ -1,6 +1,6 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
 [formats] [format-latency] [reads] [pauses] [calls] [many-functions] [library] [cluster] [growth] [driver] [server]
-[functions] [nexmark] [page] [report]`.
+[functions] [nexmark] [recipes] [page] [report]`.
 
 Without arguments the first four.
 
@@ -24,6 +24,8 @@ out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; P
 interrupted goes on with --go-on. All contenders take part, unless --who leaves some out; of its jobs --jobs takes some.
 
 `nexmark` runs NEXMark's queries over --records events, those that --jobs names, and says whether answers are exact.
+
+`recipes` does so with common uses of streams: clickstream, fraud, inventory, anomaly.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ from bench.page import PARTS as PAGE_PARTS
 from bench.page import page
 from bench.python_peers import python_peers
 from bench.reads import reads
+from bench.recipes.run import recipes
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
 from bench.report.record import Refused, Settings
@@ -83,6 +86,7 @@ ON_CLUSTERS = (
     "library",
     "many-functions",
     "nexmark",
+    "recipes",
     "page",
     "report",
 )
@@ -292,6 +296,8 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     if part == "nexmark":
         names = [name for name in QUERIES if arguments.jobs.fullmatch(name) or not arguments.jobs.pattern]
         return nexmark(arguments.records, names, arguments.rounds, arguments.seed)
+    if part == "recipes":
+        return recipes(arguments.records, arguments.jobs, arguments.rounds, arguments.seed)
     if part == "many-functions":
         return beside_functions(arguments.queries, arguments.rounds, {"ksqlpy.spark.master": arguments.master})
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
