@@ -23,7 +23,8 @@ out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; P
 `report` measures what docs/performance.md is made of, for hours, and writes --file after each run; one that was
 interrupted goes on with --go-on. All contenders take part, unless --who leaves some out; of its jobs --jobs takes some.
 
-`nexmark` runs NEXMark's queries over --records events, those that --jobs names, and says whether answers are exact.
+`nexmark` runs NEXMark's queries over --records events, those that --jobs names, and says whether answers are exact;
+with --peers, or --who that names Flink, beside Flink SQL.
 
 `recipes` does so with common uses of streams: clickstream, fraud, inventory, anomaly.
 """
@@ -59,6 +60,8 @@ from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.library import library
 from bench.many import beside_functions, many, warm_start
+from bench.nexmark.beside import FLINK as FLINK_SQL
+from bench.nexmark.beside import KSQLPY, beside_flink
 from bench.nexmark.run import QUERIES, nexmark
 from bench.page import PARTS as PAGE_PARTS
 from bench.page import page
@@ -295,6 +298,9 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
         return _report(arguments)
     if part == "nexmark":
         names = [name for name in QUERIES if arguments.jobs.fullmatch(name) or not arguments.jobs.pattern]
+        if arguments.peers or "flink" in arguments.who.pattern.lower():
+            who = [one for one in (KSQLPY, FLINK_SQL) if arguments.who.search(one)]
+            return beside_flink(arguments.records, names, arguments.rounds, arguments.seed, who)
         return nexmark(arguments.records, names, arguments.rounds, arguments.seed)
     if part == "recipes":
         return recipes(arguments.records, arguments.jobs, arguments.rounds, arguments.seed)

@@ -14,7 +14,7 @@ every 200 ms, as is Flink's own setting, since that gives more throughput.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime import Engine
 
-__all__ = ["FLINKS", "PROJECT", "flink", "flink_lacks", "flink_statements"]
+__all__ = ["FLINKS", "PROJECT", "flink", "flink_lacks", "flink_statements", "started"]
 
 FLINKS = ("Flink at_least_once", "Flink exactly_once")
 
@@ -228,3 +228,12 @@ def flink(checkpoint: float) -> list[Contender]:
     except (EnvironmentProblem, NotBuilt) as e:
         print(f"no Flink to compare with: {e.args[0]}", flush=True)
         return []
+
+
+def started(checkpoint: float, statements: Sequence[str]) -> contextlib.AbstractContextManager[Run]:
+    """Runs other statements than those of a job, the last of which is an INSERT.
+
+    ``checkpoint``: seconds between two of them. Raises NotBuilt or EnvironmentProblem where there is no Flink here.
+    """
+    arguments = [str(round(1000 * checkpoint)), *statements]
+    return program("a Flink program", [str(find_java().executable), *_OPENS], built(PROJECT), arguments)

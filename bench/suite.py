@@ -22,7 +22,19 @@ from typing import Any
 from bench.jobs import bulk_producer, send
 from ksqlpy import Engine
 
-__all__ = ["Answer", "Event", "Row", "Suite", "Value", "columns_of", "run", "wrong"]
+__all__ = [
+    "Answer",
+    "Event",
+    "Row",
+    "Suite",
+    "Value",
+    "columns_of",
+    "declare",
+    "dropped",
+    "results_of",
+    "run",
+    "wrong",
+]
 
 Row = tuple[Any, ...]
 Value = int | float | str
@@ -126,12 +138,17 @@ def _query(suite: Suite, engine: Engine, name: str, count: int, backlog: Sequenc
                 query.wait(timeout=_PATIENCE)
             took = time.monotonic() - begin
             if number == 0:
-                rows = engine.query(f"SELECT {suite.read.get(name, '*')} FROM {name};")
-                found = [tuple(_plain(v) for v in row) for row in rows]
-                yield f"{label}: {suite.wrong(name, due, found) or f'{len(due):,} results are exact'}"
+                fault = suite.wrong(name, due, results_of(suite, engine, name))
+                yield f"{label}: {fault or f'{len(due):,} results are exact'}"
             yield f"{label}, round {number + 1}: {count / took:,.0f} events/s in {took:.1f} s, load {load:.1f}"
         finally:
             engine.sql(dropped(suite.text(name)))
+
+
+def results_of(suite: Suite, engine: Engine, name: str) -> list[Row]:
+    """What a query has given, as its answer has it."""
+    rows = engine.query(f"SELECT {suite.read.get(name, '*')} FROM {name};")
+    return [tuple(_plain(v) for v in row) for row in rows]
 
 
 def dropped(text: str) -> str:
@@ -165,7 +182,9 @@ def wrong(due: Sequence[Row], found: Sequence[Row], estimates: Sequence[int] = (
 
 
 def _order(row: Row) -> list[str]:
-    return [f"{v:030}" if isinstance(v, int) else str(v) for v in row]
+    return [
+        f"{v:030}" if isinstance(v, int) else f"{v:040.9f}" if isinstance(v, (float, Decimal)) else str(v) for v in row
+    ]
 
 
 def _same(due: Row, found: Row, estimates: Sequence[int]) -> bool:
