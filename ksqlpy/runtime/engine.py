@@ -237,7 +237,8 @@ class Engine:
         parsed = audited.read(self._parsed(sql, properties, variables))
         overrides, principal = dict(properties or {}), ASKS.get()
         entities: list[dict[str, Any]] = []
-        effects = {statements.statement_of(p.node).effect for p in parsed}
+        kinds = [statements.statement_of(p.node) for p in parsed]
+        effects = {kind.effect for kind in kinds}
         changes = Effect.CATALOG in effects
         samples = Sampling(self.kafka, partial(may_read, config=self.config))
         checked: list[Checked[Any]] = []
@@ -246,7 +247,7 @@ class Engine:
                 checked = self._checked(parsed, overrides, samples, entities, audited)
         shows = effects <= {Effect.SHOWS}
         lock = self.catalog_service.lock
-        lock_of_changes = self.supervisor.starting(lock) if any(map(_starts, parsed)) else lock
+        lock_of_changes = self.supervisor.starting(lock) if any(kind.starts for kind in kinds) else lock
         with lock_of_changes if changes else self._few() if shows else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
@@ -593,10 +594,3 @@ class Engine:
         visible = self.catalog.seen_by(ASKS.get())
         left_out = self.catalog_service.left_out if visible.viewer is None else ()
         return service_health(visible, self.brokers, self.supervisor, left_out, ready=self._ready)
-
-
-def _starts(statement: Parsed) -> bool:
-    """Whether a statement that changes the catalog may start a query, for which Spark must be there."""
-    return isinstance(
-        statement.node, nodes.CreateSource | nodes.InsertSelect | nodes.Resume | nodes.Skip | nodes.Rewind
-    )

@@ -180,9 +180,9 @@ STATEMENTS: Table = {
         "PAUSE", _check_pause, _pause, Effect.CATALOG, migrates=True, needs=_steered, first=_first
     ),
     nodes.Resume: Statement[list[str]](
-        "RESUME", _check_pause, _pause, Effect.CATALOG, migrates=True, needs=_steered, first=_first
+        "RESUME", _check_pause, _pause, Effect.CATALOG, migrates=True, starts=True, needs=_steered, first=_first
     ),
     nodes.Skip: Statement[tuple[Record, list[str]]](
-        "SKIP", _check_skip, _skip, Effect.CATALOG, needs=_skipping, first=_first
+        "SKIP", _check_skip, _skip, Effect.CATALOG, starts=True, needs=_skipping, first=_first
     ),
 }

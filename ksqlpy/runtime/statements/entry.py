@@ -46,10 +46,10 @@ class Statement(Generic[F]):
     ``name``: what lists for people call it. ``check``: what it means; touches nothing, changes the sandbox as the
     statement would change the catalog, and raises KsqlError. ``run``: does what was found, and returns the entity if it
     has one; None: the engine does not run it. ``defines``: it says what there shall be, as the files of a project do;
-    ``migrates``: it may stand in a migration. ``reads``: the sources by which it was checked; what was found holds as
-    long as these stay. Without it, it holds as long as the whole catalog does. ``needs``: the rights that it needs, by
-    what was found, in the sandbox as it was ahead of the check; ``first``: those that are known by its text, and asked
-    ahead of the check.
+    ``migrates``: it may stand in a migration. ``starts``: it may start a query, for which Spark must be there.
+    ``reads``: the sources by which it was checked; what was found holds as long as these stay. Without it, it holds as
+    long as the whole catalog does. ``needs``: the rights that it needs, by what was found, in the sandbox as it was
+    ahead of the check; ``first``: those that are known by its text, and asked ahead of the check.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Statement(Generic[F]):
     effect: Effect = Effect.OTHER
     defines: bool = False
     migrates: bool = False
+    starts: bool = field(default=False, kw_only=True)
     reads: Callable[[F], Iterable[str] | None] | None = None
     needs: Callable[[Parsed, F, Sandbox], Iterable[Need]] = field(kw_only=True)
     first: Callable[[Parsed, Sandbox], Iterable[Need]] | None = field(default=None, kw_only=True)

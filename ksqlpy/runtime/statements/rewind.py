@@ -91,4 +91,6 @@ def _needs(parsed: Parsed, found: _Rewind, sandbox: Sandbox) -> list[Need]:
     return operated([found.query], sandbox)
 
 
-STATEMENTS: Table = {nodes.Rewind: Statement[_Rewind]("REWIND", _check, _run, Effect.CATALOG, needs=_needs)}
+STATEMENTS: Table = {
+    nodes.Rewind: Statement[_Rewind]("REWIND", _check, _run, Effect.CATALOG, starts=True, needs=_needs)
+}
