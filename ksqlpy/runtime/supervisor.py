@@ -18,6 +18,7 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.cluster.choice import Cluster, cluster_of
 from ksqlpy.runtime.driver import Driver
 from ksqlpy.runtime.internal import may_read
+from ksqlpy.runtime.position import Offsets, position
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.query_specs import Planned, QuerySpecs
 from ksqlpy.runtime.recovery.restart import Restart
@@ -142,6 +143,10 @@ class Supervisor:
         """Stops a query, whose state stays."""
         self._paused_at[query_id] = time.time()
         self.queries.stop(query_id, forget=False)
+
+    def position(self, query: PersistentQuery, begins: Offsets) -> Offsets:
+        """The next offsets that a query reads, see :func:`ksqlpy.runtime.position.position`."""
+        return position(self.queries, query, begins)
 
     def status(self, query_id: str, catalog: Catalog) -> QueryStatus:
         """The status of a query; since when it is paused is known of this engine's life only."""

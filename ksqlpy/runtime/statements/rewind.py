@@ -17,13 +17,14 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
-from ksqlpy.runtime.position import Offsets, position
 from ksqlpy.runtime.statements.control import find_query, operated
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table
 from ksqlpy.sql import Parsed, nodes
 from ksqlpy.types import TIMESTAMP
 
 __all__ = ["STATEMENTS"]
+
+_Offsets = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _run(parsed: Parsed, found: _Rewind, context: Context) -> Entity:
     begins = kafka.offsets(partitions, latest=False)
     offsets = dict(begins)
     if found.since is not None:
-        read = position(context.supervisor.queries, query, {t: begins[t] for t in streams})
+        read = context.supervisor.position(query, {t: begins[t] for t in streams})
         since = kafka.offsets_since({t: partitions[t] for t in streams}, found.since)
         again = {t: {p: min(o, read[t][p]) if o >= 0 else read[t][p] for p, o in of.items()} for t, of in since.items()}
         if again == read:
@@ -77,7 +78,7 @@ def _run(parsed: Parsed, found: _Rewind, context: Context) -> Entity:
     return entities.status(parsed.text, what, "Query rewound.", sequence, query.id, warnings)
 
 
-def _deleted(streams: set[str], begins: Offsets, offsets: Mapping[str, Mapping[str, int]]) -> list[str]:
+def _deleted(streams: set[str], begins: _Offsets, offsets: _Offsets) -> list[str]:
     """A warning for each topic that may have had more records to read again."""
     return [
         f"topic {topic} has lost its first records: in partition {p} it begins with offset {first}"
