@@ -335,7 +335,8 @@ class Kafka:
         -1 where there is none. Records behind it may be older. ``committed``: see :meth:`offsets`. Raises
         EnvironmentProblem ``broker-unavailable``.
         """
-        return self._asked(topics, OffsetSpec.for_timestamp(time_ms), committed)
+        # Kafka takes -1 and -2 as the end and the beginning, and no record has a time below 0.
+        return self._asked(topics, OffsetSpec.for_timestamp(max(0, time_ms)), committed)
 
     def offsets(self, topics: Mapping[str, int], *, latest: bool, committed: bool = False) -> dict[str, dict[str, int]]:
         """First or end offsets of all partitions of the topics (name to number of partitions).
