@@ -78,7 +78,7 @@ class PushQuery(Protocol):
     ``subscribe``: has rows given to ``take`` that others get as well, and counts no LIMIT of them; False where its rows
     must be read. ``limit``: how many such rows are wanted, None for all. ``stream``: whether ksqlDB's first API says at
     its end how it ended; that of a pull query on a table does not. ``pieces``: its records, for who reads them instead
-    of its rows.
+    of its rows. ``lingers``: whether rows may be sent together.
     """
 
     @property
@@ -91,6 +91,9 @@ class PushQuery(Protocol):
     def stream(self) -> bool: ...
     @property
     def behind(self) -> Mapping[str, int | None]: ...
+
+    @property
+    def lingers(self) -> bool: ...
 
     limit_reached: bool
     limit: int | None

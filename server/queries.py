@@ -56,6 +56,9 @@ TOKEN = "request.ksql.query.push.continuation.token"
 AHEAD = 1000
 """Rows that are read from a query before its client has taken them; then the query waits."""
 
+TOGETHER = 2**18
+"""Bytes of rows that are sent together, about."""
+
 AHEAD_BYTES = 2**20
 """As :data:`AHEAD`, of rows that are large: behind the one that is more than this the query waits."""
 
@@ -154,7 +157,7 @@ async def close_query(request: Request) -> JsonResponse:
 
 
 class RowStream(Response):
-    """The rows of a query as a body: one send, and so one chunk or DATA frame, for each row.
+    """The rows of a query as a body: one send, and so one chunk or DATA frame, for each row that may not linger.
 
     The query is closed when the stream ends in any way. Starlette's own streaming response is not used because it gives
     no say in when a frame leaves.
@@ -220,8 +223,8 @@ class RowStream(Response):
         end: KsqlError | None = None
         rows = Rows(self.query, encoder)
         try:
-            async for row in rows:
-                await out(encoder.framed(row))
+            async for some in rows:
+                await out(b"".join(map(encoder.framed, some)))
             end = (self._access.problem() if self._access is not None else None) or self.backend.problem()
         except KsqlError as e:
             end = e
@@ -243,6 +246,7 @@ class Rows:
     def __init__(self, query: PushQuery, encoder: Encoder) -> None:
         self._query = query
         self._encoder = encoder
+        self._together = query.lingers or isinstance(encoder, Exact)
         self._loop = asyncio.get_running_loop()
         self._rows: deque[bytes] = deque()
         self._changed = asyncio.Event()
@@ -355,16 +359,20 @@ class Rows:
         with self._space:
             self._space.notify()
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncIterator[list[bytes]]:
+        """Gives rows one by one, or all that are there where they may be sent together."""
         while True:
             ended = self._ended
             while self._rows:
                 with self._space:
-                    count = len(self._rows) if isinstance(self._encoder, Exact) else 1
-                    rows = [self._rows.popleft() for _ in range(count)]
-                    self._size -= sum(map(len, rows))
+                    rows = [self._rows.popleft()]
+                    size = len(rows[0])
+                    while self._together and self._rows and size < TOGETHER:
+                        rows.append(self._rows.popleft())
+                        size += len(rows[-1])
+                    self._size -= size
                     self._space.notify()
-                yield rows[0] if count == 1 else b"".join(rows)
+                yield rows
             if ended:
                 break
             await self._changed.wait()

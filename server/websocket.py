@@ -80,8 +80,9 @@ async def _write(socket: WebSocket, backend: Backend, query: PushQuery, access: 
         await _out(socket, encode(fields(query.columns)))
     rows = Rows(query, encoder)
     try:
-        async for row in rows:
-            await _out(socket, row.rstrip(b"\n") if query.plain else row)
+        async for some in rows:
+            for row in some:
+                await _out(socket, row.rstrip(b"\n") if query.plain else row)
         end = (access.problem() if access is not None else None) or backend.problem()
     except Exception as e:
         await _fail(socket, e)

@@ -1,11 +1,20 @@
-"""The latency of a persistent query while a page shows its results by a push query, beside that without a page."""
+"""The latency of a persistent query while a page shows its results by a push query, beside that without a page.
+
+And beside that with a client which asks the same as the page and shows nothing: what the page adds to that is the
+browser's own work, which is here on the processors of the server.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import json
 import statistics
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -16,8 +25,10 @@ from bench.page.rows import run
 
 __all__ = ["query"]
 
-PHASES = (False, True, True, False) * 3
-"""Whether the page is there, in an order that a drift meets alike."""
+KINDS = {"nobody": "without a reader", "client": "with a client", "page": "with the page"}
+"""Who reads the results by a push query."""
+PHASES = ("nobody", "client", "page", "page", "client", "nobody") * 2
+"""Who reads them when, in an order that a drift meets alike."""
 PHASE = 30.0
 """Seconds that are counted: as long as from one checkpoint to the next, whose stall is about a hundredth of it."""
 SETTLE = 5.0
@@ -27,6 +38,9 @@ WARM = 90.0
 SHARE = 10
 """The query gets so many times fewer records than the grid of ``rows``."""
 
+QUERY = "SELECT * FROM q_out EMIT CHANGES;"
+LATEST = {"auto.offset.reset": "latest"}
+
 MADE = """
 CREATE STREAM q_in (k STRING KEY, sent BIGINT) WITH (KAFKA_TOPIC='q_in', VALUE_FORMAT='JSON', PARTITIONS=1);
 CREATE STREAM q_out WITH (KAFKA_TOPIC='q_out') AS SELECT k, sent FROM q_in WHERE sent > 0;
@@ -34,30 +48,43 @@ CREATE STREAM q_out WITH (KAFKA_TOPIC='q_out') AS SELECT k, sent FROM q_in WHERE
 
 
 def query(bench: Bench) -> Iterator[str]:
-    """One line."""
+    """Two lines: what the page adds, and what of that a client adds that is no browser."""
     rate = max(1, bench.rate // SHARE)
-    p99s: dict[bool, list[float]] = {False: [], True: []}
+    p99s: dict[str, list[float]] = {kind: [] for kind in KINDS}
     with bench.serve("query") as server, browser() as opened:
         server.statements(MADE)
         seen = _Latencies(bench.bootstrap)
         with running(lambda over: _produce(bench.bootstrap, rate, over)), running(seen.read):
             time.sleep(WARM)
-            for shown in PHASES:
-                page = visit(opened, f"{server.url}/ui/")
-                if shown:
-                    run(page, "SET 'auto.offset.reset' = 'latest'; SELECT * FROM q_out EMIT CHANGES;")
-                else:
-                    page.context.close()
-                time.sleep(SETTLE)
-                seen.begin()
-                time.sleep(PHASE)
-                p99s[shown].append(seen.p99())
-                if shown:
-                    page.context.close()
-    without, with_ = (statistics.median(p99s[shown]) for shown in (False, True))
-    each = "; ".join(" ".join(f"{ms:.1f}" for ms in p99s[shown]) for shown in (False, True))
-    what = f"p99 of a filter at {rate:,} records/s: {without:.1f} ms without a page, {with_:.1f} ms with its push query"
-    yield told(f"{what}: {with_ / without - 1:+.0%} (medians of {each})", "at most +10 %")
+            for kind in PHASES:
+                with ExitStack() as reading:
+                    if kind == "page":
+                        page = visit(opened, f"{server.url}/ui/")
+                        reading.callback(page.context.close)
+                        run(page, f"SET 'auto.offset.reset' = 'latest'; {QUERY}")
+                    elif kind == "client":
+                        reading.enter_context(running(partial(_client, server.url)))
+                    time.sleep(SETTLE)
+                    seen.begin()
+                    time.sleep(PHASE)
+                    p99s[kind].append(seen.p99())
+    alone = statistics.median(p99s["nobody"])
+    for kind, wanted in (("page", "at most +10 %"), ("client", "")):
+        others = statistics.median(p99s[kind])
+        what = f"p99 of a filter at {rate:,} records/s: {alone:.1f} ms {KINDS['nobody']}, {others:.1f} ms {KINDS[kind]}"
+        each = "; ".join(" ".join(f"{ms:.1f}" for ms in p99s[k]) for k in ("nobody", kind))
+        yield told(f"{what}: {others / alone - 1:+.0%} (medians of {each})", wanted)
+
+
+def _client(url: str, over: threading.Event) -> None:
+    """Asks as the page does, and takes what comes."""
+    body = {"sql": QUERY, "properties": {**LATEST, "ksqlpy.query.push.linger.ms": "100"}}
+    accept = {"Content-Type": "application/json", "Accept": "application/vnd.ksqlapi.delimited.v1"}
+    with contextlib.closing(http.client.HTTPConnection(url.partition("//")[2])) as connection:
+        connection.request("POST", "/query-stream", json.dumps(body), accept)
+        with connection.getresponse() as answer:
+            while not over.is_set():
+                answer.read1(2**16)
 
 
 def _produce(bootstrap: str, rate: int, over: threading.Event) -> None:

@@ -24,6 +24,14 @@ READS = (
         session=True,
     ),
     Property(
+        "ksqlpy.query.push.linger.ms",
+        "0",
+        "Milliseconds for which the rows of a push query or of PRINT may wait for others, to be read and sent together:"
+        " thousands of rows a second then cost brokers, server and client less; 0: each row is sent as it comes.",
+        integer(0, 1000),
+        session=True,
+    ),
+    Property(
         "ksql.max.push.queries",
         "1000",
         "How many push queries may be open at one time; more of them are refused (40003).",

@@ -35,6 +35,9 @@ class Unshared:
     limit: int | None = None
     """How many rows a taker must take at most; None: it need not count them."""
 
+    lingers = False
+    """Whether its rows may wait for others, to be sent together."""
+
     ended_for: KsqlError | None = None
     """Why it was ended by another than its reader."""
 

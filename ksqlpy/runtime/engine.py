@@ -379,7 +379,7 @@ class Engine:
             readable = partial(may_read, config=self.config)
             asked = check_print(first, topics, sandbox.principal, catalog.grants, readable=readable)
             audited.needed(first, asked.needs)
-            opened = self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
+            opened = self.reads.print(asked, len(topics[asked.topic]), config)
             return self._still_allowed(opened)
         if first.node.args.get("emit") is None:
             with tracing.span("analyse", {"ksqlpy.statement": "SELECT"}):

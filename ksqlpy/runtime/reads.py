@@ -14,6 +14,7 @@ from typing import Any
 from ksqlpy.access import ASKS, EVERYTHING, Grants, Principal, Right, Thing, allowed, refusal
 from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Owner, Source, query_named
+from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.pieces import Piece
 from ksqlpy.reading.push import Plain
@@ -39,9 +40,10 @@ from ksqlpy.udfs.pool import Workers
 __all__ = ["Reads"]
 
 TOKENS = "ksql.query.push.v2.continuation.tokens.enabled"
+LINGER = "ksqlpy.query.push.linger.ms"
 
 
-_FeedKey = tuple[str, Source, bool, frozenset[Definition]]
+_FeedKey = tuple[str, Source, bool, int, frozenset[Definition]]
 
 
 def _answered(python: Callable[[], Workers], definition: Definition, arguments: Sequence[Any]) -> Any:
@@ -183,28 +185,30 @@ class Reads:
         query_id = f"SCALABLE_PUSH_QUERY_{source.name[:100]}_{uuid.uuid4().hex[:12]}"  # as ksqlDB begins it
         live = source.kind == "STREAM" or config.is_set("auto.offset.reset")
         push: PlainPush
+        linger = config.number(LINGER)
         tokens = token is not None or config.get(TOKENS) == "true"
         if name := config.get(NAME):
-            reader = partial(self._brokers.kafka.reader, committed=config.committed, ahead=False)
+            reader = partial(self._brokers.kafka.reader, committed=config.committed, ahead=False, linger=linger)
             partitions = self._brokers.topics.partitions([source.topic])
             first = partial(first_offsets, self._brokers, sources, partitions, config)
             push = self._subscriptions.open(name, query_id, asked, how, reader, first, self._forget)
         elif live and config.get("auto.offset.reset") == "latest" and not tokens:
-            push = self._shared(query_id, asked, how, committed=config.committed)
+            push = self._shared(query_id, asked, how, committed=config.committed, linger=linger)
         else:
             partitions = self._brokers.topics.partitions([source.topic])
             if token is not None:
                 offsets = offsets_of(token, source.topic, partitions[source.topic])
             else:
                 offsets = first_offsets(self._brokers, sources, partitions, config)
-            consumer = self._brokers.kafka.reader(committed=config.committed, ahead=False)
+            consumer = self._brokers.kafka.reader(committed=config.committed, ahead=False, linger=linger)
             push = OwnPush(query_id, asked, how, offsets, consumer, self._forget, tokens=tokens)
+        push.lingers = linger > 0
         self._push[query_id] = push
         return push
 
-    def _shared(self, query_id: str, asked: Asked, how: Plain, *, committed: bool) -> SharedPush:
+    def _shared(self, query_id: str, asked: Asked, how: Plain, *, committed: bool, linger: int) -> SharedPush:
         source = asked.plan.relations[0].source
-        key = (asked.statement, source, committed, how.functions)
+        key = (asked.statement, source, committed, linger, how.functions)
         with self._feeding:
             feed = self._feeds.get(key)
             push = SharedPush(query_id, asked, feed, self._forget) if feed is not None else None
@@ -212,7 +216,7 @@ class Reads:
                 partitions = self._brokers.topics.partitions([source.topic])
                 offsets = self._brokers.kafka.offsets(partitions, latest=True, committed=committed)
                 name = f"{source.name}_{uuid.uuid4().hex[:8]}"
-                reader = self._brokers.kafka.reader(committed=committed)
+                reader = self._brokers.kafka.reader(committed=committed, linger=linger)
                 feed = Feed(name, how, offsets, reader, partial(self._fed, key))
                 self._feeds[key] = feed
                 push = SharedPush(query_id, asked, feed, self._forget)
@@ -242,15 +246,19 @@ class Reads:
         queries = self._supervisor.queries
         queries.start(self._supervisor.specs.push(query_id, asked, topic, offsets, partitions, width))
         current = partial(queries.get, query_id)
-        push = PushQuery(query_id, asked, current, topic, self._brokers.kafka.reader(), self._closed)
+        linger = config.number(LINGER)
+        push = PushQuery(query_id, asked, current, topic, self._brokers.kafka.reader(linger=linger), self._closed)
+        push.lingers = linger > 0
         self._push[query_id] = push
         return push
 
-    def print(self, asked: Wanted, partitions: int, *, committed: bool) -> Printing:
+    def print(self, asked: Wanted, partitions: int, config: Config) -> Printing:
         """Starts a checked PRINT; raises EngineProblem. The caller reads its lines and closes it."""
         query_id = f"print_{uuid.uuid4().hex[:12]}"
-        reader = self._brokers.kafka.reader(committed=committed)
+        linger = config.number(LINGER)
+        reader = self._brokers.kafka.reader(committed=config.committed, linger=linger)
         found = Printing(query_id, asked, partitions, reader, self._brokers.registry, self._printed)
+        found.lingers = linger > 0
         self._printing[query_id] = found
         return found
 

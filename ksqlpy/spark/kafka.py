@@ -51,6 +51,9 @@ topic that was deleted (librdkafka: ``_NOENT``, "No leaders found")."""
 _MOST_BYTES = 16_000_000
 """A sample of records is not larger, save for its last few."""
 
+_TOGETHER = 2**17
+"""Bytes of records with which brokers do not let a reader wait for more."""
+
 _ASKING = 2.0
 """Seconds for which it is asked why brokers do not answer a connection with a login or TLS."""
 _LOOK = 0.5
@@ -442,7 +445,7 @@ class Kafka:
             consumer.close()
         return found
 
-    def reader(self, *, ends: bool = False, committed: bool = False, ahead: bool = True) -> Reader:
+    def reader(self, *, ends: bool = False, committed: bool = False, ahead: bool = True, linger: int = 0) -> Reader:
         """A consumer without a group, for partitions that are assigned by hand.
 
         ``ends``: it also gives a message with the error ``_PARTITION_EOF`` at the end of each partition. The last
@@ -450,7 +453,7 @@ class Kafka:
         says so (:attr:`ksqlpy.config.Config.committed`). The service's own topics, and what it has written itself, are
         read as they are: it writes without transactions, and an open one of somebody else must not hide that.
         ``ahead``: it reads as far ahead as librdkafka does, 64 MB and more; queries of clients, of which there may be
-        many that nobody reads, keep 8 MB.
+        many that nobody reads, keep 8 MB. ``linger``: milliseconds for which brokers wait for more records.
         """
         return Reader(
             self.connection.consumer(
@@ -464,6 +467,7 @@ class Kafka:
                     # time of a consumer that is faster.
                     "fetch.queue.backoff.ms": 10,
                     **({} if ahead else {"queued.max.messages.kbytes": 8_192, "fetch.message.max.bytes": 262_144}),
+                    **({"fetch.wait.max.ms": linger, "fetch.min.bytes": _TOGETHER} if linger else {}),
                 }
             )
         )

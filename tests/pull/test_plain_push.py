@@ -74,6 +74,36 @@ def test_the_same_text_from_now_on_shares_a_reader(engine: Engine) -> None:
     assert until(lambda: all(f._over for f in feeds))
 
 
+def test_rows_that_may_linger_are_read_together(engine: Engine) -> None:
+    stream(engine, "lingering")
+    sql, linger = "SELECT v FROM lingering EMIT CHANGES;", {"ksqlpy.query.push.linger.ms": "500"}
+    query, other, at_once = engine.query(sql, linger), engine.query(sql, linger), engine.query(sql)
+    feeds = [q._feed for q in (query, other, at_once) if isinstance(q, SharedPush)]
+    assert feeds[0] is feeds[1] is not feeds[2]
+    assert (query.lingers, at_once.lingers) == (True, False)
+    batches: list[list[Any]] = []
+    assert query.subscribe(lambda batch: batches.append(list(batch.rows)), lambda e: None, lambda: None)
+    numbers = list(range(200))
+    add(engine, "lingering", *numbers)
+    assert read(at_once.rows(), len(numbers)) == [[n] for n in numbers]
+    assert until(lambda: sum(map(len, batches)) == len(numbers))
+    assert [row for batch in batches for row in batch] == [[n] for n in numbers]
+    assert len(batches) < 50  # the inserts take a second or so; each of them is a batch otherwise
+    for opened in (query, other, at_once):
+        opened.close()
+    late = engine.query(sql.replace(";", " LIMIT 1;"), linger | EARLIEST)
+    assert isinstance(late, OwnPush) and late.lingers
+    assert [r for r in late.rows() if r is not None] == [[0]]
+    counted = engine.query("SELECT COUNT(*) AS n FROM lingering EMIT CHANGES LIMIT 1;", linger | EARLIEST)
+    assert counted.lingers and len(read(counted.rows(), 1)) == 1
+    counted.close()
+    printed = engine.query("PRINT lingering FROM BEGINNING LIMIT 2;", linger)
+    assert printed.lingers and len([line for line in printed.rows() if line and "rowtime" in line]) == 2
+    with pytest.raises(ConfigProblem) as refused:
+        engine.query(sql, {"ksqlpy.query.push.linger.ms": "1001"})
+    assert refused.value.code == "invalid-property"
+
+
 def test_who_subscribes_gets_the_rows_that_came_before(engine: Engine) -> None:
     stream(engine, "subscribed")
     query = engine.query("SELECT v FROM subscribed EMIT CHANGES;")

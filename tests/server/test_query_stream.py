@@ -88,6 +88,16 @@ def test_one_frame_a_row_in_a_burst(http2: httpx.Client) -> None:
     assert all(isinstance(json.loads(f), list) and f.endswith(b"\n") for f in frames[1:])
 
 
+@pytest.mark.parametrize(("source", "rows", "chunks"), [("rows", 1000, 1), ("wide", 100, 4)])
+def test_rows_that_may_linger_come_together(http: httpx.Client, source: str, rows: int, chunks: int) -> None:
+    asked = {**query(source, rows), "properties": {"ksqlpy.query.push.linger.ms": "100"}}
+    with http.stream("POST", "/query-stream", json=asked) as answer:
+        header, *found = answer.iter_raw()
+    assert [json.loads(line)[0] for line in b"".join(found).splitlines()] == list(range(rows))
+    assert (json.loads(header), found[-1][-1:]) == (HEADER, b"\n")
+    assert sum(chunk.endswith(b"\n") for chunk in found) == chunks
+
+
 @pytest.mark.parametrize("rows", [0, 1, 3000])
 def test_one_frame_a_row_of_a_lookup(http2: httpx.Client, rows: int) -> None:
     with http2.stream("POST", "/query-stream", json=lookup(rows)) as answer:

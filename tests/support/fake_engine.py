@@ -15,7 +15,7 @@ from ksqlpy.catalog import Catalog, Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
 from ksqlpy.figures import EngineMetrics
-from ksqlpy.reading.batch import Unshared
+from ksqlpy.reading.batch import Batch, Unshared
 from ksqlpy.types import BIGINT, STRING
 from tests.support.fake_inserts import FakeInserts
 
@@ -65,6 +65,19 @@ class FakePush(Unshared):
             self.closed_at = time.monotonic()
             self.closed.set()
             self.engine.pushes.pop(self.id, None)
+
+
+class FakeLingering(FakePush):
+    """The same rows, all of them at once, which may be sent together."""
+
+    lingers = True
+
+    def subscribe(
+        self, take: Callable[[Batch], None], failed: Callable[[Exception], None], ended: Callable[[], None]
+    ) -> bool:
+        take(Batch(list(self.rows())))
+        ended()
+        return True
 
 
 class FakePrint(FakePush):
@@ -207,7 +220,8 @@ class FakeEngine:
         source = words[words.index("from") + 1]
         limit = int(words[words.index("limit") + 1]) if "limit" in words else 3
         self.count += 1
-        push = FakePush(self, f"q{self.count}", None if source == "live" else limit, source)
+        kind = FakeLingering if properties.get("ksqlpy.query.push.linger.ms") else FakePush
+        push = kind(self, f"q{self.count}", None if source == "live" else limit, source)
         self.pushes[push.id] = push
         return push
 

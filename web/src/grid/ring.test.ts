@@ -9,6 +9,10 @@ test("a ring keeps the last ones, in their order", () => {
   expect(ring.all()).toEqual([3, 4, 5]);
   expect([ring.at(0), ring.at(2)]).toEqual([3, 5]);
   expect([ring.added, ring.lost, ring.length]).toEqual([5, 2, 3]);
+  expect([0, 1, 2, 3, 4].map((from) => ring.all(from))).toEqual([[3, 4, 5], [4, 5], [5], [], []]);
+  ring.add(6);
+  expect([0, 1, 2, 3].map((from) => ring.all(from))).toEqual([[4, 5, 6], [5, 6], [6], []]);
+  expect(new Ring<number>(3).all()).toEqual([]);
 });
 
 test("rows as CSV and as JSON keep digits, quotes and nulls", () => {

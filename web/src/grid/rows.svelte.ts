@@ -13,9 +13,9 @@ export interface Row {
   gap?: true;
 }
 
-const STEP = 100; // ms
+const STEP = 200; // ms
 
-/** The rows of a query that are shown. They change ten times a second at most, however many come, and not while nobody sees them. */
+/** The rows of a query that are shown. They change five times a second at most, however many come, and not while nobody sees them. */
 export class Rows {
   columns = $state.raw<Column[]>([]);
   /** What is shown: filtered, and without what came behind a pause. */
@@ -31,6 +31,7 @@ export class Rows {
   /** What was there when a pause began. */
   #frozen: Row[] | null = null;
   #coming = false;
+  #came = -STEP;
 
   constructor(kept = KEPT, largest = LARGEST) {
     this.#ring = new Ring<Row>(kept, largest);
@@ -46,7 +47,7 @@ export class Rows {
     });
     if (this.#coming) return;
     this.#coming = true;
-    setTimeout(() => this.#come(), STEP);
+    setTimeout(() => this.#come(), Math.max(0, this.#came + STEP - performance.now()));
   }
 
   /** Rows may be missing between those that are there and the next one. */
@@ -73,6 +74,7 @@ export class Rows {
       return;
     }
     this.#coming = false;
+    this.#came = performance.now();
     this.added = this.#ring.added;
     if (!this.paused) this.#show();
   }

@@ -11,7 +11,7 @@ function come(rows: Rows, ...values: string[]): void {
     values.map((value) => [value]),
     values.map((value) => value.length),
   );
-  vi.advanceTimersByTime(100);
+  vi.advanceTimersByTime(200);
 }
 
 test("rows come together, and the last ones are kept", () => {

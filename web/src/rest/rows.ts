@@ -18,6 +18,9 @@ export interface Takes {
 
 const DELIMITED = "application/vnd.ksqlapi.delimited.v1";
 
+/** Rows are shown five times a second: each on its way alone would only keep server and browser busy. */
+const TOGETHER = { "ksqlpy.query.push.linger.ms": "100" };
+
 /** Gives the rows of a query until it ends; raises Problem where it fails. `behind`: records that are still to be read. */
 export async function stream(
   sql: string,
@@ -25,7 +28,7 @@ export async function stream(
   takes: Takes,
   signal: AbortSignal,
 ): Promise<void> {
-  const body = { sql, properties, sessionVariables };
+  const body = { sql, properties: { ...TOGETHER, ...properties }, sessionVariables };
   const answer = await send("query-stream", { body, accept: DELIMITED, signal });
   if (answer.body === null) return;
   const printed = answer.headers.get("x-query-id"); // PRINT has lines of text, and no header
