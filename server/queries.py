@@ -28,7 +28,7 @@ from ksqlpy.server.auth import Access, access_of
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import unforeseen
-from ksqlpy.server.response_encoders import Encoder, Exact, Lines, Messages, Objects, frame, has_arrow
+from ksqlpy.server.response_encoders import TOGETHER, Encoder, Exact, Lines, Messages, Objects, frame, has_arrow
 from ksqlpy.server.statements import text_variables
 from ksqlpy.server.wire import (
     BEHIND_HEADER,
@@ -55,9 +55,6 @@ TOKEN = "request.ksql.query.push.continuation.token"
 
 AHEAD = 1000
 """Rows that are read from a query before its client has taken them; then the query waits."""
-
-TOGETHER = 2**18
-"""Bytes of rows that are sent together, about."""
 
 AHEAD_BYTES = 2**20
 """As :data:`AHEAD`, of rows that are large: behind the one that is more than this the query waits."""

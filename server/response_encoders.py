@@ -28,13 +28,13 @@ from ksqlpy.server.backend import PushQuery
 from ksqlpy.server.errors import error_body
 from ksqlpy.server.wire import encode
 
-__all__ = ["Encoder", "Exact", "Lines", "Messages", "Objects", "frame", "has_arrow"]
+__all__ = ["TOGETHER", "Encoder", "Exact", "Lines", "Messages", "Objects", "frame", "has_arrow"]
 
 _MANY = 1_000
 """Records of a piece from which on it comes as columns."""
 
-_TOGETHER = 2**18
-"""Bytes of lines that come together, about."""
+TOGETHER = 2**18
+"""Bytes of rows that are sent together, about."""
 
 
 class Encoder:
@@ -126,7 +126,7 @@ class Exact(Lines):
             for values in rows:
                 lines.append(self.row(values))
                 size += len(lines[-1])
-                if size > _TOGETHER:
+                if size > TOGETHER:
                     with waiting():
                         yield b"".join(lines), len(lines)
                     lines, size = [], 0
