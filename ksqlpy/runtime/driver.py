@@ -16,7 +16,6 @@ from ksqlpy.runtime.pythonfunctions import for_jvm
 from ksqlpy.spark.masters import check_cluster, check_master
 from ksqlpy.spark.secret import SECRET_FILE, authenticated
 from ksqlpy.spark.session import (
-    begin_recovery,
     end_session,
     has_session,
     hear,
@@ -130,11 +129,6 @@ class Driver:
             return self._probe.result(ANSWER_SECONDS)
         except TimeoutError:
             return False
-
-    def begin_recovery(self) -> None:
-        """Lets it put queries that recover ahead of its optimizing compiler, for a while."""
-        if self.own:
-            begin_recovery()
 
     def stopping(self, over: threading.Event) -> None:
         """To be called when the engine begins to stop: ends it when all would wait, for brokers or for itself.

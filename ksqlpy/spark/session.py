@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.collectors import small_collector
-from ksqlpy.embedded.compilers import OPTIMIZED_LATER, PROFILES_UNUSED, hold_optimizer_back, optimizer_held_back
+from ksqlpy.embedded.compilers import OPTIMIZED_LATER, PROFILES_UNUSED
 from ksqlpy.embedded.folders import removed
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
@@ -50,7 +50,6 @@ __all__ = [
     "SETTINGS",
     "admit_expiring_state",
     "at_rest",
-    "begin_recovery",
     "class_archive",
     "end_session",
     "has_session",
@@ -68,9 +67,6 @@ log = logging.getLogger(__name__)
 
 ENDING = 20.0
 """Seconds that a JVM may take to end in order."""
-
-QUICK_START = 20.0
-"""Seconds for which a new JVM's optimizing compiler is held back: queries that recover are live again by then."""
 
 _UNUSED_RULES = (
     "catalyst.optimizer.OptimizeOneRowRelationSubquery",
@@ -215,7 +211,7 @@ def start_session(
     builder = SparkSession.builder.appName("ksqlpy").master(master)
     for key, value in launch.settings.items():
         builder = builder.config(key, value)
-    with launch.environ(), optimizer_held_back(QUICK_START):
+    with launch.environ():
         if gateway() is None:
             named = {"spark.app.name": "ksqlpy", "spark.master": master}
             use_gateway(launch_jvm({**named, **launch.open_settings}, launch.secrets))
@@ -261,12 +257,13 @@ def prepare_launch(
     classes = class_archive(java, jars)
     archived = classes.in_use if archive else ()
     cluster = not one_jvm(master)
-    if archived and cluster and classes.with_profiles:
+    if archived and classes.with_profiles:
         archived += PROFILES_UNUSED
     options = (
         *archived,
+        *OPTIMIZED_LATER,
         # A cluster whose driver has died starts all its JVMs again, and all queries are away meanwhile.
-        *((*OPTIMIZED_LATER, *small_collector(memory, java_options)) if cluster else ()),
+        *(small_collector(memory, java_options) if cluster else ()),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         # RocksDB may end with a crash where a JVM has lost its server: not in the folder that somebody works in.
@@ -344,7 +341,6 @@ def _spare_taken() -> Launch | None:
     _begin_work(spare.launch.work)
     # The driver before it may have renamed the log.
     taken.jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure()
-    hold_optimizer_back(taken.proc.pid, QUICK_START)
     return spare.launch
 
 
@@ -412,13 +408,6 @@ def kill_jvm() -> None:
     there = gateway()
     if there is not None:
         there.proc.kill()
-
-
-def begin_recovery() -> None:
-    """Lets the JVM of this process's session put queries that recover ahead of its optimizing compiler, for a while."""
-    there = gateway()
-    if there is not None:
-        hold_optimizer_back(there.proc.pid, QUICK_START)
 
 
 def is_alive(session: SparkSession) -> bool:

@@ -50,7 +50,7 @@ def cluster_of(
     warm_ups, standby = NoWarmUps(), ColdStandby()
     if warm:
         warm_ups = made = WarmUps(warm_up, executors)
-        standby = Standby(brokers, driver, queries.task_slots.fits, specs, made, scratch, progress)
+        standby = Standby(brokers, queries.task_slots.fits, specs, made, scratch, progress)
     spared = warm and not alone and driver.own and config.get("ksqlpy.spark.spare.driver") == "true"
     spare = SpareDriver(driver.spare) if spared else NoSpare()
     kind = OneMachine if alone else QuarantinedExecutors if warm else Executors

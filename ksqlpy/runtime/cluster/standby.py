@@ -12,7 +12,6 @@ from contextlib import ExitStack
 
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.cluster.warm_ups import WarmUps
-from ksqlpy.runtime.driver import Driver
 from ksqlpy.runtime.query_specs import Planned, QuerySpecs
 from ksqlpy.runtime.scratch import Scratch
 from ksqlpy.spark.spec import QuerySpec
@@ -40,10 +39,10 @@ class Standby(ColdStandby):
     """It is warm by then, driver and executors."""
 
     def __init__(
-        self, brokers: Brokers, driver: Driver, fits: Callable[[QuerySpec], bool], specs: QuerySpecs,
+        self, brokers: Brokers, fits: Callable[[QuerySpec], bool], specs: QuerySpecs,
         warm_ups: WarmUps, scratch: Scratch, progress: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self._brokers, self._driver, self._fits, self._specs = brokers, driver, fits, specs
+        self._brokers, self._fits, self._specs = brokers, fits, specs
         self._warm_ups, self._scratch, self._progress = warm_ups, scratch, progress
         self._rehearsed: tuple[Sequence[Planned], Sequence[QuerySpec]] = ([], [])
 
@@ -58,7 +57,6 @@ class Standby(ColdStandby):
                 self._brokers.stand_ready(ready=ready and connecting.is_alive())
                 connecting.join(LOOK_SECONDS)
             self._brokers.stand_ready(ready=False)
-            self._driver.begin_recovery()
         connecting.join()
 
     def _get_ready(self, over: Callable[[], bool], foreseen: Callable[[], Sequence[Planned]]) -> bool:
